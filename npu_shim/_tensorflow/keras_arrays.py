@@ -109,15 +109,23 @@ def _full_batches(dataset: Dataset, size: int) -> Dataset:
         rows = part.dense_shape[0] if isinstance(part, tf.SparseTensor) else tf.shape(part)[0]
         return tf.equal(tf.cast(rows, tf.int32), size)
 
-    def fix(part: Value) -> Value:
-        return tf.ensure_shape(part, [size, *part.shape[1:]]) if isinstance(part, tf.Tensor) else part
+    shapes = [[size, *spec.shape[1:]] for spec in tf.nest.flatten(dataset.element_spec)]
+    return with_shapes(dataset.filter(is_full), shapes)
 
-    def with_size(*element: Structure) -> Structure:
-        fixed = tf.nest.map_structure(fix, element)
+
+def with_shapes(dataset: Dataset, shapes: Sequence[Sequence[int | None]]) -> Dataset:
+    """Return a dataset whose dense tensors have these shapes in its type."""
+
+    def fix(*element: Structure) -> Structure:
+        parts = [
+            tf.ensure_shape(part, shape) if isinstance(part, tf.Tensor) else part
+            for part, shape in zip(tf.nest.flatten(element), shapes)
+        ]
+        fixed = tf.nest.pack_sequence_as(element, parts)
         return fixed if is_tuple else fixed[0]
 
     is_tuple = isinstance(dataset.element_spec, tuple)
-    return dataset.filter(is_full).map(with_size)
+    return dataset.map(fix)
 
 
 def _wrap_loop(drops: Drops, original: Function) -> Function:

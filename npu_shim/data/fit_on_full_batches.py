@@ -1,4 +1,4 @@
-"""Train Keras on the full batches of arrays."""
+"""Train Keras on the full batches of arrays and images."""
 
 from __future__ import annotations
 
@@ -8,21 +8,26 @@ from npu_shim.data.reading_call import current_reading_call
 
 
 def full_batches() -> int:
-    """Return a value for ``shuffle`` with which Keras' ``fit`` trains on full batches of arrays only.
+    """Return a value for ``shuffle`` with which Keras' ``fit`` trains on full batches only.
 
     It shuffles the rows, and each epoch leaves out others, fewer than a batch. So the NPU compiles one graph::
 
         model.fit(x, y, batch_size=32, epochs=5, shuffle=npu_shim.data.full_batches())
         model.evaluate(x, y)  # all rows
 
-    The share of ``validation_split`` and other data for validation keep all rows. If there are fewer rows than one
-    batch, or with ``steps_per_epoch``, ``fit`` trains on all rows and logs why. For datasets, generators and objects
-    of ``keras.utils.Sequence`` it is ``shuffle=True``. ``npu_shim.uninstall()`` ends it.
+    It serves arrays, and from TensorFlow 2 on the iterators of ``ImageDataGenerator`` that shuffle. For datasets,
+    generators and other objects of ``keras.utils.Sequence`` it is ``shuffle=True``. The share of ``validation_split``
+    and other data for validation keep all rows. If there are fewer rows than one batch, or ``steps_per_epoch`` counts
+    on the partial batch, ``fit`` trains on all rows and logs why. ``npu_shim.uninstall()`` ends it.
 
     Returns:
         A true value.
     """
-    keras_arrays.patch_batches_of_arrays(_Watch().drops)
+    from npu_shim._tensorflow import keras_image_batches  # loads Keras
+
+    drops = _Watch().drops
+    keras_arrays.patch_batches_of_arrays(drops)
+    keras_image_batches.patch_batches_of_images(drops)
     return _FullBatches(True)
 
 

@@ -188,6 +188,32 @@ model.compile("sgd", "mse")
 result = getattr(model, "evaluate" if SECOND else "fit")(data, verbose=0)
 print("CASE evaluates", round(result, 4) if SECOND else 0)
 """
+IMAGES = """
+import random
+import sys
+import numpy as np
+import tensorflow as tf
+from tensorflow.keras.preprocessing.image import ImageDataGenerator
+
+SECOND = "second" in sys.argv
+ImageDataGenerator.apply_transform = lambda self, x, parameters: x  # which needs another package
+for seed in random.seed, np.random.seed, tf.random.set_seed:
+    seed(1)
+model = tf.keras.Sequential([tf.keras.layers.Flatten(input_shape=(1, 1, 3)), tf.keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+
+
+def train(case, steps, rows=14, shuffle=True):
+    batches = ImageDataGenerator().flow(np.ones([rows, 1, 1, 3]), np.arange(float(rows)), 4, shuffle=shuffle)
+    history = model.fit(batches, steps_per_epoch=steps, epochs=2, verbose=0).history
+    print("CASE", case, [round(loss, 4) for loss in history["loss"]] if SECOND else 0)
+
+
+train("fewer", 1, rows=3 if SECOND else 14)
+train("ordered", 4 if SECOND else 3, shuffle=not SECOND)
+if not hasattr(tf.keras, "Operation"):  # Keras 3 does not tell the steps
+    train("counted", 4 if SECOND else 3)
+"""
 ARRAYS = """
 import sys
 import numpy as np
@@ -257,3 +283,9 @@ if not tf.__version__.startswith("1."):
         assert "shuffle=npu_data.full_batches()" in new.read_text()
         second = cases(python, tmp_path / "script.py", "second")
         assert cases(python, new, "second") == second
+
+    def test_runs_on_images_that_the_facts_do_not_cover_train_on_all(python: Python, tmp_path: pathlib.Path) -> None:
+        new = migrated(python, tmp_path, IMAGES)
+        assert "shuffle=npu_data.full_batches()" in new.read_text()
+        second = cases(python, tmp_path / "script.py", "second")
+        assert {"fewer", "ordered"} <= {*second} and cases(python, new, "second") == second

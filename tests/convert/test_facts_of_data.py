@@ -775,6 +775,83 @@ def test_a_callback_that_counts_or_decides_after_an_epoch_changes_nothing() -> N
     assert fit_converted("x, y", {"shape": (70,)}, before=before) == f"model.fit(x, y, {FULL})"
 
 
+IMAGES = """from tensorflow.keras.preprocessing.image import ImageDataGenerator
+import tensorflow as tf
+import npu_shim.npu_device as npu
+
+npu.open().as_default()
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile('adam', 'mse')
+g = ImageDataGenerator().flow(x, y, batch_size=8)
+"""
+FLOW = {"shape": (45,), "batch": 8, "mixed": True}
+
+
+def images_converted(call: str, *notes: dict[str, Any], before: str = "") -> str | None:
+    """Return a call that trains on images, with facts; None if it is reported."""
+    text = f"{before}{IMAGES}model.{call}\n"
+    (message,), _ = converted(text, *({} for _ in notes))
+    found, new = converted(text, *notes)
+    assert message.startswith("the last batch of the generator g may be smaller")
+    assert found in ([], [message]) and (not found or new == text)
+    assert new == text or converted(new) == ([], new)
+    return None if found else new[new.index("model.fit") :].strip()
+
+
+@pytest.mark.parametrize(
+    "call, notes",
+    [
+        ("fit(g, epochs=3)", [FLOW]),
+        ("fit(g, steps_per_epoch=5)", [FLOW]),
+        ("fit(g, steps_per_epoch=n // 8)", [FLOW, {"number": [4, 5]}]),
+        ("fit_generator(g, 5, 3)", [FLOW]),
+        ("fit(g)", [{**FLOW, "shape": [(45,), (48,), (3,)], "batch": [8, 9]}]),
+    ],
+)
+def test_a_partial_batch_of_images_is_left_out_in_training(call: str, notes: list[dict[str, Any]]) -> None:
+    assert images_converted(call, *notes) == f"model.{call[:-1]}, {FULL})"
+
+
+def test_images_in_full_batches_need_nothing() -> None:
+    for call, rows in ("fit(g)", (48,)), ("fit(g, steps_per_epoch=9)", [(48,), (5,)]):
+        assert images_converted(call, {**FLOW, "shape": rows}) == f"model.{call}"
+
+
+def test_the_order_of_images_is_read_by_position() -> None:
+    given = "fit_generator(g, 5, 3, 0, None, None, None, 1, None, 9, 1, False, {})"
+    assert images_converted(given.format("True"), FLOW) == "model." + given.format("npu_data.full_batches()")
+    assert images_converted(given.format("False"), FLOW) is None
+
+
+@pytest.mark.parametrize(
+    "call, notes",
+    [
+        ("fit(g)", [{}]),
+        ("fit(g)", [{"shape": (45,)}]),
+        ("fit(g)", [{**FLOW, "batch": [0, 8]}]),
+        ("fit(g)", [{**FLOW, "mixed": False}]),
+        ("fit(g)", [{**FLOW, "mixed": [True, False]}]),
+        ("fit(g, shuffle=False)", [FLOW]),
+        ("fit(g, **given)", [FLOW]),
+        ("fit(g, steps_per_epoch=6)", [FLOW]),
+        ("fit(g, steps_per_epoch=n / 8)", [FLOW, {"number": 5.625}]),
+        ("fit(g, steps_per_epoch=n)", [FLOW, {}]),
+    ],
+)
+def test_a_partial_batch_of_images_that_training_may_need_stays(call: str, notes: list[dict[str, Any]]) -> None:
+    assert images_converted(call, *notes) is None
+
+
+def test_a_partial_batch_of_images_stays_where_callbacks_or_models_may_decide() -> None:
+    own = "import tensorflow as tf\nclass Net(tf.keras.Model):\n    def fit(self, *args):\n        pass\n"
+    callback = (
+        "import tensorflow as tf\nclass Save(tf.keras.callbacks.Callback):\n    def on_batch_end(self, n, logs=None):\n"
+    )
+    callback += "        if n == 5:\n            self.model.save('m')\nsave = Save()\n"
+    for before in own, callback, "npu_data = 1\n":
+        assert images_converted("fit(g)", FLOW, before=before) is None
+
+
 def test_a_partial_batch_stays_where_a_model_may_have_its_own_fit() -> None:
     own = "import tensorflow as tf\nclass {}({}):\n    def fit(self, x, y, shuffle=True):\n        pass\n"
     assert fit_converted("x, y", {"shape": (70,)}, before=own.format("Net", "tf.keras.Model")) is None

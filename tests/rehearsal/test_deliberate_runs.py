@@ -80,6 +80,18 @@ net.evaluate(x, y, verbose=0)
 """
 
 
+FIT_IMAGES = """
+from tensorflow.keras.preprocessing.image import ImageDataGenerator
+
+ImageDataGenerator.apply_transform = lambda self, x, parameters: x  # which needs another package
+net = tf.keras.Sequential([tf.keras.layers.Flatten(input_shape=(1, 2, 3)), tf.keras.layers.Dense(1)])
+net.compile("sgd", "mse")
+images = ImageDataGenerator().flow(np.reshape(x, [-1, 1, 2, 3]), y, batch_size=16)
+net.fit(images, epochs=2, verbose=0)
+net.evaluate(images, verbose=0)
+"""
+
+
 ESTIMATOR = """
 v1 = tf.compat.v1
 
@@ -255,10 +267,19 @@ if IS_TF2:
         found = verify(FIT_ARRAYS, "import npu_shim\n" + port)
         assert found["verdict"] == "agree", found["text"]
         assert changes(found) == [("NPU248", COST)]
-        assert "NPU248 leaves out the partial batches of arrays in training" in found["text"]
+        assert "NPU248 leaves out the partial batches of arrays and images in training" in found["text"]
         assert found["original"]["steps"] == found["migrated"]["steps"] == 2 * 3 + 2 * 6
         cut = FIT_ARRAYS.replace("x, y, batch_size=16", "x[:96], y[:96], batch_size=16")
         assert verify(FIT_ARRAYS, cut)["verdict"] == "differ"
+
+    def test_the_original_leaves_out_the_images_that_the_port_leaves_out(verify: Verify) -> None:
+        port = FIT_IMAGES.replace("epochs=2", "epochs=2, shuffle=npu_shim.data.full_batches()")
+        found = verify(FIT_IMAGES, "import npu_shim\n" + port)
+        assert found["verdict"] == "agree", found["text"]
+        assert changes(found) == [("NPU248", COST)]
+        assert found["original"]["steps"] == found["migrated"]["steps"] == 2 * 6
+        other = port.replace("flow(", "flow(1.001 * ")
+        assert verify(FIT_IMAGES, "import npu_shim\n" + other)["verdict"] == "differ"
 
     def test_batches_that_the_port_leaves_out_in_evaluation_are_a_difference(verify: Verify) -> None:
         found = verify(FIT, FIT.replace(*BY_HAND).replace(".batch(16)", ".batch(16, drop_remainder=True)"))

@@ -1,4 +1,4 @@
-"""full_batches: Keras' fit leaves out other rows of arrays in each epoch, and nothing else loses one."""
+"""full_batches: Keras' fit leaves out other rows of arrays or images in each epoch, and nothing else loses one."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def rows(number):
 class Noted:
     """A model that returns what it is given, and the rows of each batch that it computes."""
 
-    def __init__(self, loss="mae"):
+    def __init__(self, loss="mae", shape=(1,)):
         self.batches = []
-        inputs = tf.keras.Input((1,))
-        outputs = tf.keras.layers.Lambda(self._note)(inputs)
+        inputs = tf.keras.Input(shape)
+        outputs = tf.keras.layers.Flatten()(tf.keras.layers.Lambda(self._note)(inputs))
         outputs = tf.keras.layers.Dense(1, kernel_initializer="ones")(outputs)
         self.model = tf.keras.Model(inputs, outputs)
         self.model.compile(tf.keras.optimizers.SGD(0.0), loss)
 
     def _note(self, x):
         def note(values):
-            self.batches.append([int(value) for value in values[:, 0]])
+            self.batches.append([int(value) for value in values.flat])
             return values
 
         y = tf.numpy_function(note, [x], tf.float32)
@@ -163,3 +163,86 @@ if not tf.__version__.startswith("1."):
         model.compile("sgd", "mse")
         model.fit(rows(20), rows(20), batch_size=8, epochs=2, verbose=0, shuffle=full_batches())
         assert shapes == {(8, 1)}
+
+    class Images(tf.keras.preprocessing.image.Iterator):
+        """An iterator as of ImageDataGenerator, without its packages: images of one pixel, and targets."""
+
+        def __init__(self, number, size, shuffle=True, seed=None, **kwargs):
+            super().__init__(number, size, shuffle, seed, **kwargs)
+
+        def _get_batches_of_transformed_samples(self, index_array):
+            images = index_array.astype(np.float32)
+            return images.reshape(-1, 1, 1, 1), images + 2
+
+    def of_images(*args, number=20, size=8, shuffle=True, seed=None, **kwargs):
+        """Return the losses and the rows of each batch of a fit on images."""
+        settings = {name: kwargs.pop(name) for name in ("workers", "use_multiprocessing") if name in kwargs}
+        of_iterator, of_fit = (settings, {}) if hasattr(tf.keras, "Operation") else ({}, settings)
+        images = Images(number, size, shuffle, seed, **of_iterator)
+        return Noted(shape=(1, 1, 1)).fit(images, *args, **of_fit, **kwargs)
+
+    @pytest.mark.parametrize("given", [{}, {"workers": 3}, {"steps_per_epoch": 2}, {"seed": 5}])
+    def test_each_epoch_leaves_out_other_images(given):
+        losses, batches = of_images(epochs=12, **given)
+        assert [len(batch) for batch in batches] == [8] * 24
+        epochs = [sorted(batches[n] + batches[n + 1]) for n in range(0, 24, 2)]
+        assert all(len(set(epoch)) == 16 for epoch in epochs)
+        assert len({tuple(epoch) for epoch in epochs}) > 1 and set(sum(epochs, [])) == set(range(20))
+        np.testing.assert_allclose(losses, 2, rtol=1e-6)
+
+    def test_processes_read_the_full_batches_of_images():
+        _, batches = of_images(workers=2, use_multiprocessing=True)
+        assert [len(batch) for batch in batches] == [8, 8] and len(set(sum(batches, []))) == 16
+
+    def test_fewer_steps_than_full_batches_of_images_and_validation():
+        validation = Images(20, 8)
+        _, batches = of_images(epochs=2, steps_per_epoch=1, validation_data=validation)
+        assert [sorted(map(len, batches[n : n + 4])) for n in (0, 4)] == [[4, 8, 8, 8]] * 2
+        noted = Noted(shape=(1, 1, 1))
+        noted.fit(validation)
+        del noted.batches[:]
+        noted.model.evaluate(validation, verbose=0)
+        assert noted.model.predict(validation, verbose=0).shape == (20, 1)
+        assert sorted(map(len, noted.batches)) == [4, 4, 8, 8, 8, 8]
+
+    @pytest.mark.parametrize("number, sizes", [(16, [8, 8]), (5, [5]), (8, [8])])
+    def test_images_without_a_partial_batch_are_as_before(number, sizes, log):
+        _, batches = of_images(number=number, epochs=2)
+        assert [len(batch) for batch in batches] == sizes * 2 and {*sum(batches, [])} == {*range(number)}
+        assert ["fewer than a batch of 8" in message for message in log()] == [True] * (number == 5)
+
+    def test_full_batches_of_images_are_those_of_their_iterator():
+        epochs = []
+        for shuffle in True, None:
+            np.random.seed(7)
+            _, batches = Noted(shape=(1, 1, 1)).fit(Images(20, 8), shuffle=shuffle, epochs=2)
+            full = [tuple(batch) for batch in batches if len(batch) == 8]
+            epochs.append([{*full[:2]}, {*full[2:]}])
+        assert epochs[0] == epochs[1]
+
+    def test_images_in_one_order_are_all_trained_on(log):
+        _, batches = of_images(shuffle=False)
+        assert sorted(sum(batches, [])) == [*range(20)]
+        assert ["because its iterator has shuffle=False" in message for message in log()] == [True]
+
+    def test_steps_that_count_the_partial_batch_of_images_keep_it(log):
+        _, batches = of_images(epochs=2, steps_per_epoch=3)
+        is_counted = not hasattr(tf.keras, "Operation")  # Keras 3 tells no steps, and warns where batches end before
+        assert sorted(map(len, batches)) == [4, 4] * is_counted + [8, 8, 8, 8]
+        assert ["because steps_per_epoch=3 counts its batches." in message for message in log()] == [is_counted]
+
+    def test_all_batches_of_images_have_one_signature():
+        shapes = set()
+
+        class Model(tf.keras.Sequential):
+            """Note the shapes with which its step is traced."""
+
+            def train_step(self, data):
+                """Train on a batch."""
+                shapes.add((tuple(data[0].shape), tuple(data[1].shape)))
+                return super().train_step(data)
+
+        model = Model([tf.keras.layers.Flatten(), tf.keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        model.fit(Images(20, 8), epochs=2, verbose=0, shuffle=full_batches())
+        assert shapes == {((8, 1, 1, 1), (8,))}

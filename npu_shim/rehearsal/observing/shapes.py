@@ -22,7 +22,8 @@ def note_shape(seen: Seen, value: Value) -> Value:
     """Note the shape of a value as ``shape``, of a placeholder that of what it is fed, and a number as ``number``.
 
     A placeholder ``changes`` if runs that fetch and feed the same tensors, which the NPU compiles as one graph, feed it
-    several shapes, or if something feeds it whose shapes are not seen. A list of several may have ``arrays``.
+    several shapes, or if something feeds it whose shapes are not seen. A list of several may have ``arrays``. Of an
+    iterator of images, the shape is their number, ``batch`` the size of a full batch, and ``mixed`` if it shuffles.
     """
     if isinstance(value, tf.SparseTensor):
         note_shape(seen, value.values)
@@ -37,6 +38,10 @@ def note_shape(seen: Seen, value: Value) -> Value:
     elif isinstance(value, (list, tuple)):
         seen.note("shape", (len(value),))
         seen.note("arrays", any(bool(getattr(part, "shape", ())) for part in value[:1]))
+    elif tf.executing_eagerly() and isinstance(value, tf.keras.preprocessing.image.Iterator):
+        seen.note("shape", (int(value.n),))
+        seen.note("batch", int(value.batch_size))
+        seen.note("mixed", bool(value.shuffle))
     return value
 
 

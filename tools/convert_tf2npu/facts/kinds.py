@@ -26,7 +26,8 @@ FUNCTION = "function"
 DATASET = "dataset"
 # An array, or a placeholder: "shape", of the array or of what is fed. A number: "number". A list: its length as
 # "shape", and "arrays", if its elements are arrays. A placeholder "changes", if runs that fetch and feed the same
-# tensors fed it several shapes.
+# tensors fed it several shapes. An iterator of ImageDataGenerator in eager code: the number of images as "shape", the
+# size of a full "batch", and "mixed", if each pass has another order.
 SHAPE = "shape"
 # What ops return: "in", where they were created: "eager", "graph", "function", or "data" for functions of tf.data. Of
 # an assignment in a graph: "skips", if a run that makes it may skip another update of a variable.

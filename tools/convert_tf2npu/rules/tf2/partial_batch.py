@@ -10,10 +10,11 @@ The iterators of ``ImageDataGenerator`` have a smaller last batch in each round,
 the full batches: ``model.fit((b for b in train if len(b[0]) == train.batch_size), steps_per_epoch=train.n //
 train.batch_size)``.
 
-With facts of ``npu-shim observe``, the rule does not report arrays whose length the batch size divided in all observed runs.
-If it left a partial batch, and ``fit`` shuffles, ``fit`` gets ``shuffle=npu_data.full_batches()``: each epoch leaves out
-other rows, fewer than a batch, and validation keeps all. A later run with fewer rows than one batch trains on all of
-them, with a message. Without shuffling, each epoch would leave out the same rows, so the finding stays. It also stays
+With facts of ``npu-shim observe``, the rule does not report arrays and images whose number the batch size divided in all
+observed runs. If it left a partial batch, and ``fit`` shuffles, ``fit`` gets ``shuffle=npu_data.full_batches()``: each
+epoch leaves out other rows, fewer than a batch, and validation keeps all. The iterator of images must shuffle, too, and
+``steps_per_epoch`` must not exceed the full batches. A later run with fewer rows than one batch, or on images that are
+not shuffled, trains on all of them, with a message. Without shuffling, each epoch would leave out the same rows, so the finding stays. It also stays
 if a class of the program that derives from a Keras model defines ``fit``, or if a callback decides something in a batch,
 such as to save after the last one. A callback that only prints, or that nothing names, decides nothing.
 
@@ -194,7 +195,7 @@ from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Message, Question
 
 CODE = "NPU248"
-DELIBERATE = "leaves out the partial batches of arrays in training"
+DELIBERATE = "leaves out the partial batches of arrays and images in training"
 ONCE_A_FILE = True
 METHODS = frozenset({"fit", "fit_generator"})
 _DEFAULT_SIZE = 32  # of the batches of fit()
@@ -203,21 +204,22 @@ _PARAMETERS = tuple(
     """x y batch_size epochs verbose callbacks validation_split validation_data shuffle class_weight sample_weight
     initial_epoch steps_per_epoch""".split()
 )
+_PARAMETERS_OF_GENERATOR = tuple(
+    """generator steps_per_epoch epochs verbose callbacks validation_data validation_steps validation_freq class_weight
+    max_queue_size workers use_multiprocessing shuffle initial_epoch""".split()
+)
 _FLOWS = frozenset({"flow", "flow_from_dataframe", "flow_from_directory"})
 
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Change | Finding]:
     if not is_keras_method(context, call):
         return
-    bound = bind_arguments(call.node, _PARAMETERS)
+    bound = bind_arguments(call.node, _PARAMETERS if method.attr == "fit" else _PARAMETERS_OF_GENERATOR)
     batches = bound.args.get("x") or bound.args.get("generator")
     if batches is not None and _is_image_flow(context, call, batches):
-        if not is_in_test(context, call.node) and is_tf2_program(context):
-            yield Finding(
-                call.node,
-                "the last batch of the generator g may be smaller, and the NPU compiles it, too. Pass (b for b in g if "
-                "len(b[0]) == g.batch_size) and steps_per_epoch=g.n // g.batch_size",
-            )
+        is_left_out = _leaves_out_partial_batches(context, call, bound)
+        if not is_left_out and not is_in_test(context, call.node) and is_tf2_program(context):
+            yield from _check_image_flow(context, call, batches, bound)
         return
     message = _message_on_generator(context, call, batches) if batches is not None else ""
     if message:
@@ -254,6 +256,29 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         "the last batch of fit() may be smaller, and the NPU compiles it, too. Pass arrays whose length is a multiple "
         "of the batch size, such as x[:n]",
         asks=tuple(Question(SHAPE, value) for value in asked),
+    )
+
+
+def _check_image_flow(context: Context, call: Call, batches: ast.expr, bound: Bound) -> Iterator[Change | Finding]:
+    """Yield the change or the finding of training on an iterator of images; nothing if all its batches were full."""
+    steps, seen = bound.args.get("steps_per_epoch"), context.observed_at(CODE, SHAPE, batches)
+    numbers, counted = _observed_rows(seen), _possible_numbers(context, steps, 0)
+    sizes = [size for size in (seen and seen.all("batch")) or () if isinstance(size, int)]
+    if seen is not None and numbers and sizes and min(sizes) > 0:
+        if not any(_has_partial_batch(number, 0, size) for number in numbers for size in sizes):
+            return
+        is_enough = counted and max(counted) <= min(numbers) // max(sizes)  # else an epoch needs the partial batch
+        if is_enough and seen.only("mixed") is True and not bound.hidden and not _is_own_fit(context, call):
+            edit = _edit_to_shuffle_full_batches(context, call, bound)
+            if edit is not None:
+                text = "partial batches of images left out in training"
+                yield Change(call.node, text, (edit,), ("npu_data",), runs=seen.runs)
+                return
+    yield Finding(
+        call.node,
+        "the last batch of the generator g may be smaller, and the NPU compiles it, too. Pass (b for b in g if "
+        "len(b[0]) == g.batch_size) and steps_per_epoch=g.n // g.batch_size",
+        asks=tuple(Question(SHAPE, value) for value in (batches, steps) if value and boxed_constant(value) is None),
     )
 
 
