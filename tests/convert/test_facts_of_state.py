@@ -444,6 +444,25 @@ def test_a_step_that_calls_unknown_code_stays(callee: Any) -> None:
             "top": "class O:\n    @property\n    def rate(self):\n        return 1\n",
         },
         {"top": "def use(o, n):\n    setattr(o, n, 1)\n"},
+        {"top": "def use(n):\n    globals()[n] = 1\n"},
+        {"inside": "loss = tf.map_fn(f, loss)", "top": "def f(x):\n    return x\n"},  # of which the step knows nothing
+        {"inside": "loss = tf.map_fn(options.f, loss)", "top": "class A:\n    def f(self, x):\n        return x\n"},
+        {"inside": "loss = tf.map_fn(options, loss)"},
+        {"inside": "loss = tf.add(f, loss)", "before": "f = lambda x: x"},
+        {
+            "inside": "loss = f(loss)",
+            "top": "HELD = [1.0]\ndef f(x, held=HELD):\n    return x * held[0]\n",
+            "after": "HELD[0] = 0.5",
+        },
+        {
+            "inside": "loss = loss * options.scale",
+            "top": "class A:\n    def __init__(self):\n        options.scale = 1\n",
+        },
+        {"inside": "loss = loss * options.scale", "top": "class A:\n    def build(self):\n        self.scale = 1\n"},
+        {"inside": "tf.random.Generator.from_seed(1)"},
+        {"after": "model.add(tf.keras.layers.Dense(1))"},
+        {"top": "def deepen(model):\n    model.add(tf.keras.layers.Dense(1))\n"},
+        {"after": "tf.keras.backend.set_learning_phase(0)"},
     ],
 )
 def test_steps_with_effects_or_changing_values_are_not_asked_for_their_calls(code: dict[str, str]) -> None:
@@ -463,6 +482,90 @@ def test_a_step_that_is_given_objects_gets_those_of_one_model(loop: str, written
     text, call = step_of().replace("\nmain(", f"\n{loop}main("), {**FEW, "arguments": ["tensor", "object"]}
     result = converted_with_facts(text, EAGER, LIBRARY, LIBRARY, LIBRARY, call, select=("NPU247",))
     assert (b"@tf.function" in (result.new or b"")) is written
+
+
+@pytest.mark.parametrize(
+    "given, after, written",
+    [("scale", "", True), ("0.5", "", True), ("scale", "scale = 0.1", False), ("options.scale", "", True),
+     ("options.scale", "options.scale = 0.1", False), ("float(loss)", "", False)],
+)  # fmt: skip
+def test_a_step_gets_numbers_that_no_code_changes(given: str, after: str, written: bool) -> None:
+    text = step_of(after=after).replace("def step(x, y)", "def step(x, y, z)")
+    call = {**FEW, "arguments": ["tensor", "number"], "numbers": [("z",)]}
+    text = text.replace("step(x, y)", f"step(x, y, {given})")
+    result = converted_with_facts(text, EAGER, LIBRARY, LIBRARY, LIBRARY, call, select=("NPU247",))
+    assert (b"@tf.function" in (result.new or b"")) is written
+
+
+@pytest.mark.parametrize(
+    "code, written",
+    [
+        ({"before": "parts = [tf.Variable(1.0)]; print(len(parts), parts[0])"}, True),
+        ({"before": "parts = {'a': tf.Variable(1.0)}; w = list(parts.values()) + [1]"}, True),
+        ({"before": "parts = model.trainable_variables"}, True),
+        ({"before": "parts = [tf.Variable(1.0)]; grow(parts)"}, False),
+        ({"before": "parts = others = [tf.Variable(1.0)]"}, False),
+        ({"before": "parts = options.parts"}, False),
+        ({"before": "parts = [tf.Variable(1.0)]; options.held = parts"}, False),
+        ({"before": "parts = [tf.Variable(1.0)]", "after": "parts.append(loss)"}, False),
+        ({"top": "def grow(parts):\n    return len(parts)\n", "before": "parts = [tf.Variable(1.0)]"}, True),
+    ],
+)
+def test_a_step_reads_lists_that_have_one_name(code: dict[str, str], written: bool) -> None:
+    held = {**FEW, "lists": [("parts",)]}
+    result = converted_with_facts(step_of(**code), EAGER, LIBRARY, LIBRARY, LIBRARY, held, select=("NPU247",))
+    assert (result.new is not None) is written
+    held = {**LIBRARY, "lists": [("parts",)]}  # in a layer that it calls
+    result = converted_with_facts(step_of(**code), EAGER, LIBRARY, held, LIBRARY, FEW, select=("NPU247",))
+    assert (result.new is not None) is written
+
+
+def test_a_step_that_is_given_an_attribute_gets_one_object() -> None:
+    call = {**FEW, "arguments": ["tensor", "object"]}
+    for after, written in ("", True), ("options.held = model", False):
+        text = (
+            step_of(after=after)
+            .replace("step(x, y)", "step(options.held, y)")
+            .replace("def step(options.held", "def step(x")
+        )
+        result = converted_with_facts(text, EAGER, LIBRARY, LIBRARY, LIBRARY, call, select=("NPU247",))
+        assert (b"@tf.function" in (result.new or b"")) is written
+
+
+METHOD = """import tensorflow as tf
+
+class Base({base}):
+    def step(self, x, y):
+        with tf.GradientTape() as tape:
+            loss = self.loss_of(x, y)
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+
+    def loss_of(self, x, y):
+        return tf.reduce_mean(x - y)
+
+{other}
+
+agent = make()
+optimizer = tf.keras.optimizers.SGD(0.1)
+variables = agent.trainable_variables
+for x, y in dataset:
+    agent.step(x, y)
+"""
+
+
+@pytest.mark.parametrize(
+    "base, other, asked",
+    [
+        ("tf.Module", "", True),
+        ("tf.Module", "class Other:\n    def loss_of(self, x, y):\n        return 1", True),
+        ("tf.Module", "class Other(Base):\n    def loss_of(self, x, y):\n        return 1", False),
+        ("tf.Module", "tf.saved_model.save(agent, 'out')", False),  # TensorFlow cannot save the optimizer's update
+        ("object", "tf.saved_model.save(agent, 'out')", True),
+    ],
+)
+def test_a_method_is_asked_about_unless_a_class_overrides_what_it_calls(base: str, other: str, asked: bool) -> None:
+    result = Converter(Settings(select=("NPU247",))).convert(METHOD.format(base=base, other=other).encode())
+    assert ("step" in [question.place.kind for question in result.asked]) is asked
 
 
 def test_a_step_that_ran_in_functions_only_is_none() -> None:

@@ -217,6 +217,32 @@ def test_loops_with_effects_or_changing_values_are_not_asked_for_their_steps(cod
     assert [asked.place.kind for asked in result.asked] == ["op"]
 
 
+@pytest.mark.parametrize("change, asked", [("import steps\nsteps.scale = 0.5\n", False), ("import steps\n", True)])
+def test_a_step_whose_globals_another_file_binds_is_not_asked_about(
+    tmp_path: pathlib.Path, change: str, asked: bool
+) -> None:
+    text = loop_of(top="scale = 1.0").replace("    scale = 0.5\n", "")
+    for name, code in ("steps", text), ("train", change):
+        (tmp_path / f"{name}.py").write_text(code)
+    project = Project([str(tmp_path / name) for name in ("steps.py", "train.py")])
+    result = Converter(Settings(select=("NPU247",)), project).convert(text.encode(), str(tmp_path / "steps.py"))
+    assert ("block" in [question.place.kind for question in result.asked]) is asked
+
+
+@pytest.mark.parametrize(
+    "code, stays",
+    [
+        ({"inside": "loss = loss * step"}, False),  # would be traced again in each pass
+        ({"before": "step = 1\n    if options: step = 2", "inside": "loss = loss * step"}, True),
+    ],
+)
+def test_a_step_in_a_loop_gets_numbers_that_the_loop_does_not_bind(code: dict[str, str], stays: bool) -> None:
+    text = loop_of(**code)
+    text = text.replace("for step, (x, y) in enumerate(dataset)", "for x, y in dataset") if stays else text
+    seen = {**FEW, "arguments": ["tensor", "number"], "numbers": [("step",)]}
+    assert ("@tf.function" in written(text, seen)) is stays
+
+
 def test_a_step_that_reads_what_a_function_of_another_file_binds_is_not_asked_about(tmp_path: pathlib.Path) -> None:
     (tmp_path / "state.py").write_text("scale = 1.0\n\ndef halve():\n    global scale\n    scale *= 0.5\n")
     text = loop_of(top="import state", inside="loss = loss * state.scale", after="state.halve()")

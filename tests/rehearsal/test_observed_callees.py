@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
@@ -51,6 +52,34 @@ class Listing(Total):
         self.values.append(values)
 
 
+class Scaling(Net):
+    def __init__(self, held: Any) -> None:
+        super().__init__()
+        self.held = held
+
+    def call(self, x: Any) -> Any:
+        for part in self.held:
+            x = x * part
+        return x
+
+
+class Slope:
+    def __call__(self, x: Any) -> Any:
+        return x * 2.0
+
+
+class Schedule(tf.keras.optimizers.schedules.LearningRateSchedule):
+    def __call__(self, step: Any) -> Any:
+        return 0.1
+
+
+def optimizer_of(schedule: Any) -> Any:
+    is_keras_3 = hasattr(tf.keras, "ops")
+    return (tf.keras.optimizers if is_keras_3 else getattr(tf.keras.optimizers, "legacy", tf.keras.optimizers)).SGD(
+        schedule
+    )
+
+
 @pytest.mark.parametrize(
     "make, kind",
     [
@@ -65,6 +94,16 @@ class Listing(Total):
         (lambda: Total().update_state, "layer"),
         (lambda: Listing(), "other"),
         (lambda: print, "other"),
+        (lambda: Scaling((1.0, 2.0)), "layer"),
+        (lambda: Scaling([1.0, 2.0]), "other"),
+        (lambda: tf.keras.layers.Dense(1, activation=tf.nn.relu), "library"),
+        (lambda: tf.keras.layers.Dense(1, activation=Slope()), "other"),
+        (lambda: tf.keras.layers.Dense(1, activation=functools.partial(tf.nn.leaky_relu, alpha=0.1)), "library"),
+        (lambda: optimizer_of(0.1).apply_gradients, "library"),
+        (lambda: optimizer_of(Schedule()).apply_gradients, "other"),
+        (lambda: optimizer_of(lambda: 0.1).apply_gradients, "other"),
+        (lambda: tf.keras.Sequential([tf.keras.layers.Dense(1)]).get_weights, "other"),
+        (lambda: tf.keras.callbacks.History().on_train_begin, "other"),
     ],
 )
 def test_a_callee_of_a_step_is_judged_with_all_its_code(make: Any, kind: str) -> None:
@@ -74,3 +113,15 @@ def test_a_callee_of_a_step_is_judged_with_all_its_code(make: Any, kind: str) ->
     with context.eager_mode():
         note_callee(seen, make())
     assert seen.only("is") == kind
+
+
+def test_lists_of_layers_and_settings_of_regularizers_are_noted() -> None:
+    from convert_tf2npu.api import Seen
+
+    seen, regularized = Seen(1, 1), tf.keras.layers.Dense(1, kernel_regularizer=tf.keras.regularizers.l2(0.1))
+    with context.eager_mode():
+        note_callee(seen, Scaling([tf.Variable(2.0)]))
+        assert (seen.only("is"), seen.only("lists")) == ("layer", ("held",))
+        seen = Seen(1, 1)
+        note_callee(seen, regularized)
+    assert {"l2", "trainable", "units"}.issubset(seen.only("reads"))  # type: ignore[arg-type]

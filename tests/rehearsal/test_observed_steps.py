@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import builtins
+import collections
 import json
 import pathlib
 import subprocess
@@ -87,6 +89,36 @@ def test_arrays_of_float64_are_narrowed_only_if_the_step_is_not_traced_with_them
 ARRAY = np.ones([2, 1], "f4")
 
 
+class Scale:
+    """A number that operators read, and an attribute with an array."""
+
+    held: Any = ARRAY
+
+    def __rmul__(self, other: Any) -> Any:
+        return other * 2.0
+
+
+class Holder:
+    """Attributes, and a method that reads them."""
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+    def read(self) -> Any:
+        return self.held
+
+
+class Computed:
+    """An attribute that is computed each time."""
+
+    def __getattr__(self, name: str) -> Any:
+        return 2.0
+
+
+def with_default(held: Any = ARRAY) -> Any:
+    return held
+
+
 @pytest.mark.smoke
 @pytest.mark.parametrize(
     "expression, held, changes",
@@ -98,6 +130,14 @@ ARRAY = np.ones([2, 1], "f4")
         ("held[0]", (2.0,), False),
         ("held[0]", [tf.constant([[1.0], [2.0]])], False),
         ("held()", lambda: ARRAY, True),
+        ("held()", with_default, True),
+        ("held", Scale(), True),
+        ("held.read()", Holder(ARRAY), True),
+        ("held.read()", Holder(2.0), False),
+        ("held.held", Holder([2.0]), True),
+        ("held.held", argparse.Namespace(held=2.0), False),
+        ("held.held", Computed(), True),
+        ("held[0]", collections.deque([2.0]), True),
         ("held()", lambda: tf.constant([[1.0], [2.0]]), False),
     ],
 )
@@ -114,6 +154,21 @@ def test_values_that_a_function_would_keep_and_code_may_change_are_noted(
             note_block(seen, CodeInFrame(code, sys._getframe(), (x, y, held)))
         steps.trace_steps()
     assert (seen.only("traces"), seen.all("arguments")) == (True, ("tensor", *["other"] * changes))
+
+
+@pytest.mark.smoke
+def test_all_names_of_lists_that_a_step_reads_are_noted(seen: Any) -> None:
+    code = STEP.format("tf.reduce_sum(x * held[0] * holder.other[0])").replace(
+        "weight.assign_sub(tape.gradient(loss, weight))", "y"
+    )
+    with context.eager_mode():
+        for _ in range(2):
+            x, y, held = tf.ones([2, 1]), tf.ones([4, 1]), [tf.constant(2.0)]
+            holder = argparse.Namespace(other=held)
+            seen.times += 1
+            note_block(seen, CodeInFrame(code, sys._getframe(), (x, y, holder)))
+        steps.trace_steps()
+    assert (seen.only("arguments"), seen.only("lists")) == ("tensor", ("held", "other"))
 
 
 @pytest.mark.smoke
@@ -143,6 +198,7 @@ def test_numbers_of_python_are_noted_if_they_change(seen: Any, number: Callable[
             x, y = tf.ones([4, 2]), number(step)
             note_block(seen, CodeInFrame(code, sys._getframe(), x))
             assert seen.all("constant") == ((True,) if y == number(0) else (True, False))
+            assert seen.only("numbers") == ("y",)
     assert seen.all("arguments") == ("tensor", "number")
 
 

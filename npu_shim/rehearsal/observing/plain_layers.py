@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dis
+import functools
+import os
+import sys
 import types
 from typing import Iterator
 
@@ -10,9 +13,16 @@ import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_keras
 from npu_shim._tensorflow.types import Function, Value
+from npu_shim.import_hook.project_files import ProjectFiles
 
 tf = tf_api.tf
 _PACKAGES = frozenset({"tensorflow", "tensorflow_core", "keras", "tf_keras"})
+# Objects that layers and optimizers run in a step.
+_HELD = (
+    tf.keras.constraints.Constraint,
+    tf.keras.optimizers.schedules.LearningRateSchedule,
+    tf.keras.regularizers.Regularizer,
+)
 _LAMBDAS = frozenset({"Lambda", "TFOpLambda", "MeanMetricWrapper"})  # classes that run functions of the script
 _EFFECTS = ("STORE_ATTR", "STORE_GLOBAL", "STORE_SUBSCR", "DELETE_", "YIELD", "IMPORT_")
 _BUILTINS = frozenset("dict enumerate int isinstance len list range reversed super tuple zip".split())
@@ -29,45 +39,58 @@ def with_inner_layers(value: Value) -> list[Value]:
 def runs_no_script_code(value: Value) -> bool:
     """Return True for functions of TensorFlow, and for objects of its classes that run no code of the script.
 
-    An object may hold a function of the script, as a layer its activation.
+    An object may hold a function or an object of the script, as a layer its activation, or an optimizer its schedule.
     """
     is_object = not hasattr(value, "__code__") and not isinstance(value, type)
     named = type(value) if is_object else value
     if str(named.__module__).split(".")[0] not in _PACKAGES or named.__name__ in _LAMBDAS:
         return False
-    held = vars(value).values() if is_object and hasattr(value, "__dict__") else ()
-    return all(runs_no_script_code(part) for part in held if isinstance(part, types.FunctionType))
+    return not is_object or not any(map(_is_code_of_script, _held_by(value)))
+
+
+def _held_by(value: Value) -> Iterator[Value]:
+    """Yield the attributes of an object, and what lists and dictionaries among them hold."""
+    for part in getattr(value, "__dict__", {}).values():
+        yield part
+        if isinstance(part, (list, tuple)):
+            yield from part
+        elif isinstance(part, dict):
+            yield from part.values()
+
+
+def _is_code_of_script(value: Value) -> bool:
+    """Return True for a function of the script, and an object of its classes that is no layer; those are read alone."""
+    if isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
+        function = getattr(value, "func", getattr(value, "__func__", value))
+        return not runs_no_script_code(function)
+    return is_of_script(type(value)) and not isinstance(value, (tf.Module, tf.keras.layers.Layer))
+
+
+def is_of_script(value: Value) -> bool:
+    """Return True for a class or a module of a file that is not installed."""
+    module = value if isinstance(value, types.ModuleType) else sys.modules.get(str(value.__module__))
+    return _is_file_of_script(str(getattr(module, "__file__", None) or ""))
+
+
+@functools.lru_cache(maxsize=None)
+def _is_file_of_script(path: str) -> bool:
+    return bool(path) and ProjectFiles(os.path.abspath(os.sep)).normalized_path(path) is not None
+
+
+def is_optimizer(value: Value) -> bool:
+    """Return True for an optimizer of TensorFlow or Keras, which have no class in common."""
+    return hasattr(value, "apply_gradients") and not isinstance(value, type)
 
 
 def settings_of(value: Value) -> frozenset[str]:
-    """Return the attributes of an object of TensorFlow that Python code may assign, as the rate of a dropout."""
-    plain = (bool, int, float, str, type(None))
-    held = getattr(value, "__dict__", {}).items()
-    return frozenset(name for name, part in held if isinstance(part, plain) and not name.startswith("_"))
+    """Return the attributes of an object of TensorFlow that Python code may assign, as the rate of a dropout.
 
-
-def reads_what_may_change(function: Value) -> bool:
-    """Return True if a function of the script may read numbers of a container or an array that other code may change.
-
-    Functions of the script that it calls by name count, too. A graph keeps such numbers as they were when it was made.
+    Those of its regularizers and the like are among them.
     """
-    waiting, seen = [function], set()
-    while waiting:
-        one = waiting.pop()
-        one = getattr(one, "__func__", one)
-        if not isinstance(one, types.FunctionType) or one in seen or runs_no_script_code(one):
-            continue
-        seen.add(one)
-        named = [one.__globals__[name] for name in names_in(one.__code__) if name in one.__globals__]
-        for cell in one.__closure__ or ():
-            try:
-                named.append(cell.cell_contents)
-            except ValueError:  # not bound yet
-                return True
-        if any(map(_may_change, named)):
-            return True
-        waiting += named
-    return False
+    plain = (bool, int, float, str, type(None), np.generic, np.ndarray)
+    objects = [value, *(part for part in _held_by(value) if isinstance(part, _HELD) or is_optimizer(part))]
+    held = (item for part in objects for item in getattr(part, "__dict__", {}).items())
+    return frozenset(name.lstrip("_") for name, part in held if isinstance(part, plain))
 
 
 def names_in(code: types.CodeType) -> Iterator[str]:
@@ -76,19 +99,6 @@ def names_in(code: types.CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from names_in(constant)
-
-
-def _may_change(value: Value) -> bool:
-    """Return True for an array, and for a list, a dictionary or a set of other things than objects of TensorFlow."""
-    if isinstance(value, (list, tuple, dict, set)):
-        parts = list(value.values() if isinstance(value, dict) else value)
-        is_fixed = isinstance(value, tuple)
-        return any(_may_change(part) or not is_fixed and not _is_of_tensorflow(part) for part in parts)
-    return isinstance(value, np.ndarray)
-
-
-def _is_of_tensorflow(value: Value) -> bool:
-    return isinstance(value, (list, tuple, dict, tf.Tensor, tf.Variable, tf.Module)) or runs_no_script_code(value)
 
 
 def is_wrapper_of_keras(value: Value, method: Function) -> bool:

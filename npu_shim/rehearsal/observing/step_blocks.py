@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_api
 from npu_shim.rehearsal.observing import steps
-from npu_shim.rehearsal.observing.plain_layers import names_in, reads_what_may_change
+from npu_shim.rehearsal.observing.plain_layers import names_in
 
 if TYPE_CHECKING:
     from convert_tf2npu.api import Seen
@@ -35,12 +35,11 @@ def note_block(seen: Seen, block: CodeInFrame) -> Value:
         code = _defined(seen, block.code, {}).__code__
         setattr(seen, _PARAMETERS, code.co_varnames[: code.co_argcount])
     arguments = tuple(values[name] for name in getattr(seen, _PARAMETERS))
-    steps.note_arguments(seen, arguments)
+    steps.note_arguments(seen, dict(zip(getattr(seen, _PARAMETERS), arguments)))
     if seen.times == steps.TRIAL:
         wanted = {*names_in(_defined(seen, block.code, {}).__code__), "__name__"}
         function = _defined(seen, block.code, {name: values[name] for name in wanted if name in values})
-        if reads_what_may_change(function):
-            seen.note("arguments", "other")
+        steps.note_lists(seen, function)
         steps.trace_at_end(seen, function, arguments, {}, getattr(seen, _PARAMETERS))
     return block.value
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
-from typing import TYPE_CHECKING, Iterator, Sequence
+import inspect
+from typing import TYPE_CHECKING, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_session
 from npu_shim.rehearsal.observing.plain_layers import (
     attributes_read_by_call,
+    is_optimizer,
     is_wrapper_of_keras,
-    reads_what_may_change,
     runs_no_script_code,
     settings_of,
     with_inner_layers,
 )
+from npu_shim.rehearsal.observing.read_values import lists_read, lists_read_by_call
 
 if TYPE_CHECKING:
     from convert_tf2npu.api import Seen
@@ -25,6 +27,17 @@ if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, Result, Value
 
 tf = tf_api.tf
+# Objects whose methods compute, and methods of models that run training or change the model.
+_COMPUTING = (
+    *(tf.DType, tf.GradientTape, tf.IndexedSlices, tf.Module, tf.RaggedTensor, tf.SparseTensor, tf.Tensor),
+    *(tf.TensorArray, tf.TensorShape, tf.Variable, tf.data.Dataset, tf.random.experimental.Generator),
+    *(tf.keras.layers.Layer, tf.keras.losses.Loss, tf.keras.metrics.Metric),
+    tf.keras.optimizers.schedules.LearningRateSchedule,
+)
+_WITH_EFFECTS = frozenset(
+    "add compile evaluate evaluate_generator export fit fit_generator get_weights load_weights pop predict "
+    "predict_generator predict_on_batch save save_weights set_weights summary test_on_batch train_on_batch".split()
+)
 TRIAL = 2  # the call with whose arguments a step is traced: its first one has created all variables
 # Process state: steps to trace when the script has ended, and their arguments. Earlier, a trace could change results.
 _trials: list[tuple[Seen, Function, tuple[Value, ...], dict[str, Value], Sequence[str] | None]] = []
@@ -44,10 +57,9 @@ def note_step(seen: Seen, value: Value) -> Value:
 
     @functools.wraps(value)
     def step(*args: Value, **kwargs: Value) -> Result:
-        note_arguments(seen, [args, kwargs])
+        note_arguments(seen, inspect.signature(value).bind(*args, **kwargs).arguments)
         if seen.times == TRIAL:
-            if reads_what_may_change(value):
-                seen.note("arguments", "other")
+            note_lists(seen, value)
             trace_at_end(seen, value, args, kwargs)
         returned = value(*args, **kwargs)
         _note_parts(seen, "returns", returned)
@@ -60,22 +72,37 @@ def note_callee(seen: Seen, value: Value) -> Value:
     """Note if a function or an object, with all its layers, is of TensorFlow or has no effects in Python, as ``is``.
 
     The attributes that layers and metrics of the script read in their calls are noted as ``reads``, and the settings of
-    other objects.
+    other objects; as ``lists`` those that are lists of tensors or layers.
     """
     owner, method = getattr(value, "__self__", value), getattr(value, "__func__", None)
     parts = with_inner_layers(owner)
     is_plain = method is None or runs_no_script_code(method) or is_wrapper_of_keras(owner, method)
     own = None if is_plain else method
-    reads = [
-        attributes_read_by_call(part, own if part is owner else None) for part in parts if not runs_no_script_code(part)
-    ]
+    own_parts = [part for part in parts if not runs_no_script_code(part)]
+    reads = [attributes_read_by_call(part, own if part is owner else None) for part in own_parts]
     settings = [settings_of(part) for part in parts if runs_no_script_code(part)]
-    if None in reads:
+    lists = [lists_read_by_call(part, names) if names is not None else None for part, names in zip(own_parts, reads)]
+    if None in lists or method is not None and not _has_computing_method(owner, method):
         seen.note("is", "other")
     else:
+        seen.note("lists", tuple(sorted({name for names in lists for name in names or ()})))
         seen.note("is", "layer" if reads else "library")
         seen.note("reads", tuple(sorted({name for names in (*reads, *settings) for name in names or ()})))
     return value
+
+
+def _has_computing_method(owner: Value, method: Function) -> bool:
+    """Return True for a method of a tensor or a layer and the like, unless it has effects in Python."""
+    return (isinstance(owner, _COMPUTING) or is_optimizer(owner)) and method.__name__ not in _WITH_EFFECTS
+
+
+def note_lists(seen: Seen, function: Function) -> None:
+    """Note the names of lists that a step reads as ``lists``, and arguments of another kind if values may change."""
+    lists = lists_read(function)
+    if lists is None:
+        seen.note("arguments", "other")
+    else:
+        seen.note("lists", tuple(sorted(lists)))
 
 
 def _note_parts(seen: Seen, attribute: str, values: Value) -> None:
@@ -87,7 +114,7 @@ def _note_parts(seen: Seen, attribute: str, values: Value) -> None:
             kind = "array"
         elif part is None:
             kind = "none"
-        elif isinstance(part, (bool, int, float, complex, str, bytes, np.generic)):
+        elif _is_number(part):
             kind = "number"
         else:
             kind = "object" if all(map(runs_no_script_code, with_inner_layers(part))) else "other"
@@ -99,13 +126,22 @@ def _note_parts(seen: Seen, attribute: str, values: Value) -> None:
         setattr(seen, _OBJECTS, objects)
 
 
-def note_arguments(seen: Seen, arguments: Value) -> None:
-    """Note the arguments of a step, their types and shapes, and if the numbers are those of the first call."""
-    _note_parts(seen, "arguments", arguments)
-    parts = tf.nest.flatten(arguments)
+def _is_number(value: Value) -> bool:
+    return isinstance(value, (bool, int, float, complex, str, bytes, np.generic))
+
+
+def note_arguments(seen: Seen, arguments: Mapping[str, Value]) -> None:
+    """Note the arguments of a step, their types and shapes, and if the numbers are those of the first call.
+
+    The names of parameters that get numbers of Python are noted as ``numbers``.
+    """
+    values = list(arguments.values())
+    _note_parts(seen, "arguments", values)
+    parts = tf.nest.flatten(values)
     tensors = [part for part in parts if isinstance(part, (tf.Tensor, np.ndarray))]
     seen.note("shapes", " ".join(f"{part.dtype.name}{[*map(int, part.shape)]}" for part in tensors))
-    numbers = [part for part in parts if isinstance(part, (bool, int, float, complex, str, bytes, np.generic))]
+    numbers = list(filter(_is_number, parts))
+    seen.note("numbers", tuple(name for name, part in arguments.items() if any(map(_is_number, tf.nest.flatten(part)))))
     if not hasattr(seen, _NUMBERS):
         setattr(seen, _NUMBERS, numbers)
     seen.note("constant", [*map(repr, numbers)] == [*map(repr, getattr(seen, _NUMBERS))])

@@ -13,9 +13,10 @@ from ..project.context import Context
 from ..semantics.mentions import mentions_of_function, reads_of_assigned_name
 from ..semantics.module_index import Names
 from ..semantics.tf_types import UPDATING_METHODS
+from .changing_values import RATES, adds_layers, never_changes
 from .command_functions import RUNNERS
 from .device_placement import belongs_to_test
-from .traceable_steps import RATES, are_without_effects, never_changes, stored_names
+from .traceable_steps import are_without_effects, stored_names
 
 _LOOPS = (ast.For, ast.While)
 _BODIES = "body", "orelse", "finalbody"
@@ -57,7 +58,7 @@ def step_block(context: Context, tape: ast.Call) -> StepBlock | None:
     if not loops or not isinstance(statement, ast.With):
         return None
     scope = names.places[statement].scope
-    if not _defines_once(names, scope.node) or _changes_attributes(loops[-1]):
+    if not _defines_once(names, scope.node) or _changes_attributes(loops[-1]) or adds_layers(loops[-1]):
         return None
     for statements in _possible_statements(statement, names):
         block = _Block(names, statements, loops[0])

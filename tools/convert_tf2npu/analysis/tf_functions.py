@@ -228,7 +228,7 @@ def _may_run_traced(names: Names, function: ast.FunctionDef, seen: set[ast.AST])
         return True
     return any(
         _is_used_in_traced(theirs, method, seen)
-        for theirs, method in [(names, function), *_overridden_methods(names, function)]
+        for theirs, method in [(names, function), *overridden_methods(names, function)]
     )
 
 
@@ -249,7 +249,7 @@ def _is_used_in_traced(names: Names, function: ast.FunctionDef, seen: set[ast.AS
     return False
 
 
-def _overridden_methods(names: Names, function: ast.FunctionDef) -> Iterator[tuple[Names, ast.FunctionDef]]:
+def overridden_methods(names: Names, function: ast.FunctionDef) -> Iterator[tuple[Names, ast.FunctionDef]]:
     """Yield the methods of base classes in the project that a method overrides: code that calls them calls it, too."""
     owner = names.parents.get(function)
     if not isinstance(owner, ast.ClassDef):
@@ -260,12 +260,12 @@ def _overridden_methods(names: Names, function: ast.FunctionDef) -> Iterator[tup
             method = held.binding.node
             if isinstance(method, ast.FunctionDef) and method is not function:
                 yield held.names, method
-                yield from _overridden_methods(held.names, method)
+                yield from overridden_methods(held.names, method)
 
 
 def is_function_used_outside_tests(names: Names, function: ast.FunctionDef) -> bool:
     """Return True if the project uses a function outside its tests, as far as names show."""
-    for theirs, method in [(names, function), *_overridden_methods(names, function)]:
+    for theirs, method in [(names, function), *overridden_methods(names, function)]:
         uses = mentions_of_function(method, theirs, of_objects=True)
         if uses is None or any(not belongs_to_test(mention.names, mention.node) for mention in uses):
             return True

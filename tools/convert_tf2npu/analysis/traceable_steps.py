@@ -13,33 +13,40 @@ from typing import Iterable, NamedTuple, Sequence
 from ..project.context import Context
 from ..semantics.mentions import mentions_of_function
 from ..semantics.module_index import Names
-from ..semantics.tf_types import METHODS_RUN_ONCE
-from ..syntax.expressions import last_name
+from ..syntax.expressions import last_name, last_part
+from .changing_values import (
+    BUILTINS,
+    OF_LAYERS,
+    adds_layers,
+    assigned_attributes,
+    changes_in_hidden_ways,
+    names_assigned_of_modules,
+    never_changes,
+    words_changed_in_place,
+)
 from .surrounding_files import names_of_surrounding_files
+from .tf_functions import overridden_methods
 
 _STATEMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.With, ast.Return, ast.For, ast.Pass, ast.Assert)
 _REFUSED = (ast.Await, ast.Yield, ast.YieldFrom, ast.Lambda, ast.Starred, ast.FormattedValue)
-_BUILTINS = frozenset("dict enumerate len list range reversed tuple zip None True False".split())
-_BINDINGS = frozenset({"import", "value", "part", "with", "def", "class", "arg"})
 _SCOPES = frozenset({"tensorflow.GradientTape", "tensorflow.name_scope"})
 # Of Keras: losses, metrics that are functions, and operations.
 _PURE = re.compile(r"tensorflow\.keras\.(?:losses\.|ops\.|metrics\.[a-z_]+$)")
 # Functions of TensorFlow that have effects in Python, create variables, or read what changes.
 _EFFECTS = re.compile(
     r"tensorflow\.(?:(?:compat|config|data|debugging|estimator|experimental|io|keras|profiler|saved_model|summary|train)\."
-    r"|(?:Module|Variable|device|function|init_scope|print|numpy_function|py_function|random\.set_seed)\b)"
+    r"|(?:Module|Variable|device|function|init_scope|lookup|print|numpy_function|py_function|queue)\b"
+    r"|random\.(?:Generator|create_rng_state|get_global_generator|set_seed)\b)"
 )
-RATES = frozenset({"lr", "learning_rate"})  # attributes of Keras' optimizers that are variables
-_HIDDEN = frozenset({"setattr", "__setattr__", "__dict__"})
-_SCHEDULES = ("Decay", "Schedule", "schedules")
+# Functions of TensorFlow that run functions of the script.
+_CALLING = frozenset(
+    "case cond custom_gradient foldl foldr map_fn map_structure map_structure_up_to recompute_grad scan switch_case "
+    "vectorized_map while_loop".split()
+)
+_SAVING = frozenset({"export", "save", "save_model"})
 _READS = frozenset({"numpy", "item", "tolist"})
-_OF_LAYERS = frozenset("trainable_variables trainable_weights variables weights".split())
 _OF_TAPES = frozenset({"gradient", "watch"})
 _OF_DICTIONARIES = frozenset({"items", "keys", "values"})
-# Methods that change what they belong to.
-_CHANGES = frozenset(
-    "append appendleft clear extend fill insert pop popitem popleft remove reverse setdefault sort update".split()
-)
 
 
 class TraceableStep(NamedTuple):
@@ -62,12 +69,15 @@ def traceable_step(context: Context, function: ast.FunctionDef) -> TraceableStep
         function: of the file.
     """
     uses = mentions_of_function(function, context.names, of_objects=True)
-    if not uses or function.decorator_list:
+    if not uses or function.decorator_list or _may_be_saved(context, function):
         return None
     calls = []
     for use in uses:
         call = use.names.parents.get(use.node)
         if use.names is not context.names or not isinstance(call, ast.Call) or call.func is not use.node:
+            return None
+        loops = (parent for parent in context.names.ancestors(call) if isinstance(parent, (ast.For, ast.While)))
+        if any(map(adds_layers, loops)):
             return None
         calls.append(call.func)
     callees: list[ast.expr] = []
@@ -75,6 +85,23 @@ def traceable_step(context: Context, function: ast.FunctionDef) -> TraceableStep
         TraceableStep(calls, callees)
         if _is_function_without_effects(context, context.names, function, callees, set())
         else None
+    )
+
+
+def _may_be_saved(context: Context, function: ast.FunctionDef) -> bool:
+    """Return True for a method of a class of TensorFlow if the program saves objects, with all their tf.functions.
+
+    TensorFlow cannot save those that update an optimizer outside of the object.
+    """
+    owner = context.names.parents[function]
+    return (
+        isinstance(owner, ast.ClassDef)
+        and any(base.startswith(("tensorflow.", "keras.")) for base in context.names.outside_ancestors(owner))
+        and any(
+            isinstance(node, ast.Attribute) and node.attr in _SAVING
+            for theirs in context.once(names_of_surrounding_files)
+            for node in ast.walk(theirs.tree)
+        )
     )
 
 
@@ -98,7 +125,16 @@ def _is_function_without_effects(
         return False
     nodes = [node for statement in function.body for node in ast.walk(statement)]
     own = stored_names(nodes) | {argument.arg for argument in arguments.args}
-    return are_without_effects(context, names, nodes, own, callees, seen)
+    return _have_fixed_defaults(context, names, arguments, callees, seen) and are_without_effects(
+        context, names, nodes, own, callees, seen
+    )
+
+
+def _have_fixed_defaults(
+    context: Context, names: Names, arguments: ast.arguments, callees: list[ast.expr], seen: set[ast.AST]
+) -> bool:
+    nodes = [node for default in arguments.defaults for node in ast.walk(default)]
+    return are_without_effects(context, names, nodes, set(), callees, seen)
 
 
 def stored_names(nodes: Iterable[ast.AST]) -> set[str]:
@@ -119,7 +155,7 @@ def are_without_effects(
         callees: receives the functions of calls that only a run can judge.
         seen: the functions that are being judged.
     """
-    if context.once(_changes_in_hidden_ways):
+    if context.once(changes_in_hidden_ways):
         return False
     return all(_is_node_without_effect(context, names, node, own) for node in nodes) and all(
         _is_call_without_effect(context, names, node, callees, seen) for node in nodes if isinstance(node, ast.Call)
@@ -140,16 +176,46 @@ def _is_node_without_effect(context: Context, names: Names, node: ast.AST, own: 
     if isinstance(node, _REFUSED) or type(node).__name__ == "NamedExpr":
         return False
     if isinstance(node, ast.Name):
-        is_other_file = names is not context.names  # whose names another file may assign as attributes
-        changed = context.once(assigned_attributes if is_other_file else _words_changed_in_place)
-        return node.id in own or never_changes(names, node) and node.id not in changed
+        if node.id in own:
+            return True
+        changed = context.once(words_changed_in_place) | context.once(names_assigned_of_modules)
+        return never_changes(names, node) and node.id not in changed and not _is_passed_function(context, names, node)
     if isinstance(node, ast.Attribute):
-        return isinstance(node.ctx, ast.Load) and not _may_be_assigned_in_training(context, names, node)
+        return (
+            isinstance(node.ctx, ast.Load)
+            and not _may_be_assigned_in_training(context, names, node)
+            and not _is_passed_function(context, names, node)
+        )
     if isinstance(node, ast.Subscript):
         root = node.value
         is_own = isinstance(root, ast.Name) and root.id in own - {"self"}
         return isinstance(node.ctx, ast.Load) and (is_own or _is_constant_container(context, names, root))
     return True
+
+
+def _is_passed_function(context: Context, names: Names, node: ast.expr) -> bool:
+    """Return True for a function of the script that is not called here: other code may call it."""
+    parent = names.parents.get(node)
+    if isinstance(parent, ast.Call) and parent.func is node:
+        return False
+    if isinstance(node, ast.Attribute) and node.attr in context.once(_names_of_methods):
+        return True
+    definition = names.definition(node, names.place(node))
+    if definition is not None:
+        return isinstance(definition.node, ast.FunctionDef)
+    binding = names.only_binding(node, names.place(node), "value")
+    value = binding.node if binding is not None else None
+    is_partial = isinstance(value, ast.Call) and names.resolve(value.func, names.place(value)) == "functools.partial"
+    return isinstance(value, ast.Lambda) or is_partial
+
+
+def _names_of_methods(context: Context) -> frozenset[str]:
+    return frozenset(
+        function.node.name
+        for theirs in context.once(names_of_surrounding_files)
+        for function in theirs.functions
+        if isinstance(function.node, ast.FunctionDef) and isinstance(theirs.parents[function.node], ast.ClassDef)
+    )
 
 
 def _is_constant_container(context: Context, names: Names, node: ast.expr) -> bool:
@@ -160,40 +226,13 @@ def _is_constant_container(context: Context, names: Names, node: ast.expr) -> bo
         and isinstance(node, ast.Name)
         and isinstance(binding.node, (ast.Dict, ast.List, ast.Tuple))
         and never_changes(names, node)
-        and node.id not in context.once(_words_changed_in_place)
+        and node.id not in context.once(words_changed_in_place)
     )
 
 
 def _is_read_from_object(node: ast.expr) -> bool:
     """Return True for an attribute that may be a list of Python, which other code may hold and change."""
-    return isinstance(node, ast.Attribute) and node.attr not in _OF_LAYERS
-
-
-def never_changes(names: Names, node: ast.Name) -> bool:
-    """Return True if a name outside a function is bound once, and not in a loop."""
-    bindings = names.bindings_of_name(node.id, names.place(node))
-    if bindings is None:
-        return node.id in _BUILTINS
-    if len(bindings) != 1 or bindings[0].kind not in _BINDINGS or node.id in names.once(_names_declared_global):
-        return False
-    return bindings[0].kind in ("import", "arg") or not is_in_loop(names, bindings[0].node)
-
-
-def _names_declared_global(names: Names) -> frozenset[str]:
-    """Return the names that functions of a file declare as global or nonlocal."""
-    return frozenset(
-        name for node in ast.walk(names.tree) if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names
-    )
-
-
-def is_in_loop(names: Names, node: ast.AST | None) -> bool:
-    """Return True if a node is in a loop of its function."""
-    for parent in names.ancestors(node) if node is not None else ():
-        if isinstance(parent, (ast.FunctionDef, ast.Lambda)):
-            return False
-        if isinstance(parent, (ast.For, ast.While)):
-            return True
-    return False
+    return isinstance(node, ast.Attribute) and node.attr not in OF_LAYERS
 
 
 def _may_be_assigned_in_training(context: Context, names: Names, node: ast.Attribute) -> bool:
@@ -204,61 +243,6 @@ def _may_be_assigned_in_training(context: Context, names: Names, node: ast.Attri
     return any(attribute in context.once(assigned_attributes) for attribute in attributes)
 
 
-def assigned_attributes(context: Context) -> frozenset[str]:
-    """Return the attributes that may change while a program trains, as far as the files around a file show it.
-
-    They are assigned or changed in place outside of the making of objects, are properties, or names of modules that
-    functions bind.
-    """
-    assigned = set(context.once(_words_changed_in_place))
-    for theirs in context.once(names_of_surrounding_files):
-        assigned |= theirs.once(_names_declared_global)
-        for attribute, held in theirs.attributes.items():
-            if not all(_is_in_making(theirs, assignment.target) for assignment in held):
-                assigned.add(attribute)
-        for node in ast.walk(theirs.tree):
-            if isinstance(node, ast.FunctionDef) and any(last_name(d) == "property" for d in node.decorator_list):
-                assigned.add(node.name)
-    return frozenset(assigned)
-
-
-def _changes_in_hidden_ways(context: Context) -> bool:
-    """Return True if the files around a file may assign attributes by other ways than assignments.
-
-    So does an optimizer with a schedule of Keras 2 that gets another learning rate: it is a number, and no variable.
-    """
-    rates = not RATES.isdisjoint(
-        attribute
-        for theirs in context.once(names_of_surrounding_files)
-        for attribute, held in theirs.attributes.items()
-        if not all(_is_in_making(theirs, assignment.target) for assignment in held)
-    )
-    for theirs in context.once(names_of_surrounding_files):
-        for node in ast.walk(theirs.tree):
-            word = last_name(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
-            if word in _HIDDEN or rates and word.endswith(_SCHEDULES):
-                return True
-    return "vars" in context.once(_words_changed_in_place)
-
-
-def _words_changed_in_place(context: Context) -> frozenset[str]:
-    """Return the last words of what the files around a file change in place, such as lists that grow."""
-    words: set[str] = set()
-    for theirs in context.once(names_of_surrounding_files):
-        for node in ast.walk(theirs.tree):
-            is_stored = isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load)
-            is_changed = isinstance(node, ast.Attribute) and node.attr in _CHANGES
-            if (is_stored or is_changed) and not _is_in_making(theirs, node):
-                words.add(last_name(node.value))  # type: ignore[attr-defined]
-    return frozenset(words)
-
-
-def _is_in_making(names: Names, node: ast.AST) -> bool:
-    """Return True if an expression is in a function that makes an object."""
-    around = [parent for parent in names.ancestors(node) if isinstance(parent, ast.FunctionDef)]
-    return bool(around) and around[0].name in METHODS_RUN_ONCE
-
-
 def _is_call_without_effect(
     context: Context, names: Names, call: ast.Call, callees: list[ast.expr], seen: set[ast.AST]
 ) -> bool:
@@ -267,10 +251,12 @@ def _is_call_without_effect(
         return False
     name = names.resolve(function, where) or ""
     if name.startswith("tensorflow."):
+        if last_part(name) in _CALLING and not _is_of_tensorflow(names, call.args[:1]):
+            return False
         return bool(_PURE.match(name)) or not _EFFECTS.match(name)
     if (
         isinstance(function, ast.Name)
-        and function.id in _BUILTINS
+        and function.id in BUILTINS
         and names.bindings_of_name(function.id, where) is None
     ):
         return not any(map(_is_read_from_object, call.args))
@@ -283,12 +269,16 @@ def _is_call_without_effect(
         seen.add(binding.node)
         nodes = list(ast.walk(binding.node.body))
         own = stored_names(nodes) | {argument.arg for argument in binding.node.args.args}
-        return are_without_effects(context, names, nodes, own, callees, seen)
+        return _have_fixed_defaults(context, names, binding.node.args, callees, seen) and are_without_effects(
+            context, names, nodes, own, callees, seen
+        )
     definition = names.definition(function, where)
     if definition is not None and isinstance(definition.node, ast.FunctionDef):
         inside: list[ast.expr] = []
-        plain = not definition.node.decorator_list and _is_function_without_effects(
-            context, definition.names, definition.node, inside, seen
+        plain = (
+            not definition.node.decorator_list
+            and not _is_overridden(context, definition.node)
+            and _is_function_without_effects(context, definition.names, definition.node, inside, seen)
         )
         callees.extend(inside if definition.names is names else ())
         return plain and (definition.names is context.names or not inside)
@@ -296,6 +286,23 @@ def _is_call_without_effect(
         callees.append(function)
         return True
     return False
+
+
+def _is_of_tensorflow(names: Names, functions: Sequence[ast.expr]) -> bool:
+    """Return True if functions that are passed are of TensorFlow."""
+    resolved = [names.resolve(function, names.place(function)) or "" for function in functions]
+    return bool(resolved) and all(name.startswith("tensorflow.") for name in resolved)
+
+
+def _is_overridden(context: Context, function: ast.FunctionDef) -> bool:
+    """Return True if a class of the files around a file has another method in place of one."""
+    return any(
+        overridden is function
+        for theirs in context.once(names_of_surrounding_files)
+        for other in theirs.functions
+        if isinstance(other.node, ast.FunctionDef) and other.node.name == function.name
+        for _, overridden in overridden_methods(theirs, other.node)
+    )
 
 
 def _is_tape(names: Names, node: ast.expr) -> bool:

@@ -45,12 +45,14 @@ MODEL = "model"
 # A function that computes a training step, when it is called: "eager"; what "arguments" and "returns" consist of, which
 # is "tensor", "array", "none", "number", "object", one of TensorFlow and always the same, or "other"; "traces", if a
 # trace of it works; "shapes", the types and shapes of its tensors and arrays as one text; "constant", if its numbers of
-# Python were those of the first call.
+# Python were those of the first call; "numbers", the names of the parameters that get some; "lists", the names of the
+# lists and dictionaries that it reads from outside.
 STEP = "step"
 # The tape of a step in a loop: the same as of a function of its statements, which the question has; "narrowed", the
 # names of its arguments that are arrays of float64, if it can be traced only if they are float32.
 BLOCK = "block"
 # A function or an object that is called: "is", "library" if it and all layers and metrics in it are of TensorFlow,
-# "layer" if calls of the others have no effects in Python, or "other"; "reads", the attributes that those calls read.
+# "layer" if calls of the others have no effects in Python, or "other"; "reads", the attributes that those calls read,
+# and "lists", those of them that are lists or dictionaries.
 CALLEE = "callee"
 KINDS = frozenset({DTYPE, ROWS, VALUE, FUNCTION, DATASET, SHAPE, OP, LAYER, LOOP, SESSION, MODEL, STEP, BLOCK, CALLEE})

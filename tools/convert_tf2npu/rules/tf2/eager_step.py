@@ -11,9 +11,13 @@ other code reads. The rule does so if
 * observed runs reached all its calls, could trace it, and saw at most two shapes, of a full and of a partial batch;
 * it gets tensors, arrays, the same objects of TensorFlow, or Python numbers that never change, and returns tensors or
   nothing; a function of a step in a loop gets arrays of float64 as float32 if it can be traced only so;
-* its source shows no effect but on variables, and no value of Python that changes: no list that grows, no property;
-* what else it calls is of TensorFlow, or layers and metrics of Keras whose calls have no such effect either;
-* no list, dictionary or array that it reads has numbers of Python or NumPy, which other code may change;
+* its source shows no effect but on variables, and no value of Python that changes: no list that grows, no property, no
+  name that another file assigns to;
+* what else it calls is of TensorFlow, or layers and metrics of Keras whose calls have no such effect either; objects of
+  TensorFlow hold no other code of the script, such as an activation or a schedule, and run none, as ``tf.map_fn`` does;
+* no list, dictionary or array that it reads has numbers of Python or NumPy, which other code may change, and those of
+  tensors and layers have one name; no object that it reads computes its attributes or has operators of its own;
+* no class overrides the functions that it calls, and no model is saved that has the step as a method;
 * for a step in a loop: the loop runs once in a program, sets no attributes but learning rates, its models and optimizers
   are bound once, and no other rule writes in the step.
 
@@ -159,11 +163,12 @@ from __future__ import annotations
 import ast
 from typing import Iterator, Sequence
 
+from ...analysis.changing_values import assigned_attributes, is_bound_in_loop, is_in_loop, is_shared_list, stays
 from ...analysis.device_placement import is_in_test
 from ...analysis.step_blocks import StepBlock, runs_once, step_block
 from ...analysis.tensorflow_version import is_tf2_program
 from ...analysis.tf_functions import enclosing_functions, is_function_used_outside_tests, may_be_traced
-from ...analysis.traceable_steps import TraceableStep, assigned_attributes, is_in_loop, traceable_step
+from ...analysis.traceable_steps import TraceableStep, traceable_step
 from ...facts.kinds import BLOCK, CALLEE, OP, STEP
 from ...facts.seen import Seen
 from ...rewrite.npu_imports import name_of_tensorflow
@@ -219,9 +224,18 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Change | Finding]:
         step = traceable_step(context, innermost) if is_tape and innermost is not None and not is_in_loop else None
         calls = [context.observed_at(CODE, STEP, function) for function in step.calls] if step is not None else []
         reached = [observed for observed in calls if observed is not None]
-        if seen is not None and step is not None and innermost is not None and _could_be_traced(context, step, reached):
+        if (
+            seen is not None
+            and step is not None
+            and innermost is not None
+            and _could_be_traced(context, step, reached, call.node)
+        ):
             tensorflow = name_of_tensorflow(names)
-            if tensorflow is not None and all(map(_has_few_shapes, reached)) and len(reached) == len(calls):
+            stay = all(
+                _gets_same_numbers(context, innermost, function, _words_in(observed, "numbers"))
+                for function, observed in zip(step.calls, reached)
+            )
+            if tensorflow is not None and stay and all(map(_has_few_shapes, reached)) and len(reached) == len(calls):
                 edit = _edit_to_add_tf_function(context, innermost, tensorflow)
                 runs = min(observed.runs for observed in reached)
                 yield Change(call.node, "training step compiled with tf.function", (edit,), runs=runs)
@@ -277,9 +291,11 @@ def _change_of_block(context: Context, tape: ast.Call, block: StepBlock, replace
         return None
     if "object" in (seen.all("arguments") or ()):
         return None  # a later fold or stage may make another model or optimizer
+    if any(is_bound_in_loop(name, block.loop) for name in _words_in(seen, "numbers")):
+        return None  # TensorFlow would trace the step again for each number
     if replaced.overlaps(function.start, function.end):
         return None
-    if not _could_be_traced(context, TraceableStep([tape.func], block.callees), [seen]):
+    if not _could_be_traced(context, TraceableStep([tape.func], block.callees), [seen], tape):
         return None
     edits = edits_to_compile_block(context, block, function, tensorflow)
     return Change(tape, "training step moved into a tf.function", edits, runs=seen.runs) if edits else None
@@ -289,8 +305,8 @@ def _has_few_shapes(seen: Seen) -> bool:
     return 0 < len(seen.all("shapes") or ()) <= _MOST_SHAPES
 
 
-def _could_be_traced(context: Context, step: TraceableStep, calls: Sequence[Seen]) -> bool:
-    """Return True if observed runs called a step with tensors, and could trace it in all of them."""
+def _could_be_traced(context: Context, step: TraceableStep, calls: Sequence[Seen], tape: ast.Call) -> bool:
+    """Return True if observed runs called the step of a tape with tensors, and could trace it in all of them."""
     traced = all(
         call.only("eager") is True
         and call.only("traces") is True
@@ -304,7 +320,28 @@ def _could_be_traced(context: Context, step: TraceableStep, calls: Sequence[Seen
     if takes_objects and not _gets_same_objects(context, step):
         return False  # a tf.function creates the variables of an optimizer in its first call only
     callees = [context.observed_at(CODE, CALLEE, callee) for callee in step.callees]
+    around = enclosing_functions(context.names, tape)
+    lists = {word for noted in (*calls, *callees) if noted is not None for word in _words_in(noted, "lists")}
+    if any(is_shared_list(context, word, around) for word in lists):
+        return False
     return bool(calls) and traced and all(_has_no_effect(context, callee) for callee in callees)
+
+
+def _words_in(seen: Seen, attribute: str) -> set[str]:
+    """Return the words of all tuples that a run noted as an attribute."""
+    return {str(word) for words in seen.all(attribute) or () if isinstance(words, tuple) for word in words}
+
+
+def _gets_same_numbers(context: Context, function: ast.FunctionDef, call: ast.expr, numbers: set[str]) -> bool:
+    """Return True if one call gives the parameters of a step that are numbers of Python no other ones later."""
+    node = context.names.parents.get(call)
+    assert isinstance(node, ast.Call)
+    is_method = isinstance(context.names.parents.get(function), ast.ClassDef) and isinstance(call, ast.Attribute)
+    parameters = [argument.arg for argument in function.args.args][is_method:]
+    given = [*zip(parameters, node.args), *((keyword.arg, keyword.value) for keyword in node.keywords)]
+    return all(
+        stays(context, part) for name, value in given if name in numbers for part in ast.walk(value)
+    ) and numbers.issubset(name for name, _ in given)
 
 
 def _gets_same_objects(context: Context, step: TraceableStep) -> bool:
@@ -314,6 +351,8 @@ def _gets_same_objects(context: Context, step: TraceableStep) -> bool:
     if len(step.calls) > 1 or not isinstance(call, ast.Call) or call.func is not step.calls[0]:
         return False
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if any(isinstance(node, ast.Attribute) and node.attr in context.once(assigned_attributes) for node in given):
+        return False
     bound = [names.bindings_of_name(node.id, names.place(node)) or [] for node in given if isinstance(node, ast.Name)]
     around = enclosing_functions(names, call)
     return (not around or runs_once(names, around[0], set())) and not any(
