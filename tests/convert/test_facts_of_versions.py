@@ -9,7 +9,7 @@ import pytest
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.facts.facts import Facts, ObservedRun, digest
-from convert_tf2npu.facts.seen import Block, FileFacts
+from convert_tf2npu.facts.seen import Block, FileFacts, Seen
 
 PRIVATE = """from keras import backend
 from keras.engine import base_layer
@@ -54,3 +54,43 @@ def test_an_import_stays_that_no_run_reached_or_for_which_facts_are_off(tmp_path
     assert findings(tmp_path, run("2.6.5"), reached=0) == [2]
     for code in ("NPU123", "NPU1", "NPU123:train.py:2"):
         assert findings(tmp_path, run("2.6.5"), no_facts_for=(code,)) == [2]
+
+
+LAYER = """import tensorflow as tf
+from tensorflow.keras.layers import Dropout
+
+class Attention(tf.keras.layers.Layer):
+    def build(self, shape):
+        self.dropout = Dropout(0.1)
+"""
+
+
+def layer_findings(folder: pathlib.Path, tensorflow: str, places: list[str]) -> int:
+    """Return the number of findings about a dropout layer that a run called in some places."""
+    path, raw = str(folder / "attention.py"), LAYER.encode()
+    (asked,) = Converter(Settings(select=("NPU201",))).convert(raw, path).asked
+    seen = Seen(1, 1)
+    for place in places:
+        seen.note("in", place)
+        seen.note("training", None)
+    files = {"attention.py": FileFacts(digest(raw), {Block(1, 6): 1}, {asked.place: seen})}
+    result = Converter(Settings(select=("NPU201",), facts=Facts(str(folder), (run(tensorflow),), files)))
+    return len(result.convert(raw, path).diagnostics)
+
+
+@pytest.mark.parametrize(
+    "tensorflow, places, count",
+    [
+        ("2.15.1", ["function"], 0),
+        ("2.6.5", ["eager", "function"], 0),
+        ("1.15.5", ["eager", "function"], 1),
+        ("1.15.5", ["eager"], 0),
+        ("2.15.1", ["function", "data"], 1),
+        ("2.15.1", ["graph", "function"], 1),
+        ("2.15.1", [], 1),
+    ],
+)
+def test_dropout_in_functions_of_version_2_needs_no_other_operator(
+    tensorflow: str, places: list[str], count: int, tmp_path: pathlib.Path
+) -> None:
+    assert layer_findings(tmp_path, tensorflow, places) == count

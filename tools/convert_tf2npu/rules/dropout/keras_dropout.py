@@ -3,8 +3,8 @@
 A ``Dropout`` layer works on the NPU, but with the operations of TensorFlow instead of the NPU operator. Import
 ``npu_convert_dropout`` from ``npu_shim.estimator.npu`` to use the NPU operator in all Dropout layers of the process.
 The rule does not add this import, because it affects the whole process. It does with facts of ``npu-shim observe``, if
-every layer of the file that ran was called in a graph and may drop there. A layer that ran in eager code only, or never
-in training, is not reported.
+every layer of the file that ran was called in a graph and may drop there. A layer that ran in eager code only, or in
+functions of TensorFlow 2, or never in training, is not reported.
 
 Untouched::
 
@@ -47,7 +47,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
     if is_switched(context) or is_tf2_program(context):
         return
     seen = context.observed_at(CODE, LAYER, call.node)
-    if seen is not None and _needs_no_operator(seen):
+    if seen is not None and _needs_no_operator(context, call.node, seen):
         return
     layers = context.once(_observed_dropping_layers_by_call)
     if layers and name in _SWITCHED and all(map(_drops_in_graphs, layers.values())):
@@ -69,12 +69,16 @@ def _observed_dropping_layers_by_call(context: Context) -> dict[ast.Call, Seen]:
     seen = {
         node: context.observed_at(CODE, LAYER, node) for node, name in context.called_names.items() if name in _SWITCHED
     }
-    return {node: layer for node, layer in seen.items() if layer is not None and not _needs_no_operator(layer)}
+    dropping = {node: layer for node, layer in seen.items() if layer is not None}
+    return {node: layer for node, layer in dropping.items() if not _needs_no_operator(context, node, layer)}
 
 
-def _needs_no_operator(seen: Seen) -> bool:
-    """Return True if a layer ran in eager code only, or never dropped."""
-    return seen.only("in") == "eager" or seen.only("training") is False
+def _needs_no_operator(context: Context, node: ast.Call, seen: Seen) -> bool:
+    """Return True if a layer ran in no graph but functions of TensorFlow 2, or never dropped."""
+    if seen.only("in") == "eager" or seen.only("training") is False:
+        return True
+    is_in_function = {*(seen.all("in") or ())} in ({"function"}, {"eager", "function"})
+    return is_in_function and context.ran_with_tensorflow("2.", CODE, node)
 
 
 def _drops_in_graphs(seen: Seen) -> bool:
