@@ -8,7 +8,7 @@ reports a slice only if its length is known, as that of ``x[:133]`` is.
 
 The iterators of ``ImageDataGenerator`` have a smaller last batch in each round, also with ``steps_per_epoch``. Train on
 the full batches: ``model.fit((b for b in train if len(b[0]) == train.batch_size), steps_per_epoch=train.n //
-train.batch_size)``.
+train.batch_size)``. If the iterator shuffles, ``fit(train, shuffle=npu_shim.data.full_batches())`` does the same.
 
 With facts of ``npu-shim observe``, the rule does not report arrays and images whose number the batch size divided in all
 observed runs. If it left a partial batch, and ``fit`` shuffles, ``fit`` gets ``shuffle=npu_data.full_batches()``: each
@@ -108,6 +108,16 @@ Untouched::
         full = (b for b in batches if len(b[0]) == batches.batch_size)
         model.fit(full, steps_per_epoch=batches.n // batches.batch_size)
         model.evaluate(batches)
+
+Untouched::
+
+    from tensorflow.keras.preprocessing.image import ImageDataGenerator
+    from npu_shim import data as npu_data
+    import tensorflow as tf
+
+    def train(model: tf.keras.Model, images, labels):
+        batches = ImageDataGenerator().flow(images, labels, batch_size=32)
+        model.fit(batches, shuffle=npu_data.full_batches())
 
 Untouched::
 
