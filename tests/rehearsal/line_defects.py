@@ -38,7 +38,7 @@ DEFECTS: dict[str, tuple[LineDefect, ...]] = {
         ),
         _D("metric that is not reset", "    test_loss.reset_state()\n", "", 8, "metric result"),
         _D("lost evaluation batch", "in test_data:", "in test_data.take(2):", 4, "model call"),
-        _D("patience", 'float("inf"), 0, 1', 'float("inf"), 0, 2', 12, "metric result"),
+        _D("patience", 'float("inf"), 0, 1', 'float("inf"), 0, 2', 12, "metric result|final variable"),
         _D("schedule one step late", "[6, 9]", "[7, 9]", 8, "learning rate"),
         _D("clip norm", "(gradients, 0.5)", "(gradients, 0.45)", 1, "gradient"),
         _D("weight decay", "1e-3 * penalty", "1.1e-3 * penalty", 1, "loss"),
@@ -46,17 +46,17 @@ DEFECTS: dict[str, tuple[LineDefect, ...]] = {
         _D("lost example", ".shuffle(64, seed=3)", ".shuffle(64, seed=3).skip(1)", 1, "input"),
     ),
     "gan_with_average": (
-        _D("decay of the average", "0.9 * mean + 0.1 * weight", "0.91 * mean + 0.09 * weight", 3, "untrained variable"),
+        _D("decay of the average", "0.9 * mean + 0.1 * weight", "0.91 * mean + 0.09 * weight", 2, "untrained variable"),
         _D("rate of the second optimizer", "Adam(0.01, beta_1=0.5)", "Adam(0.0101, beta_1=0.5)", 1, "learning rate"),
         _D("moment of the first optimizer", "Adam(0.005, beta_1=0.5)", "Adam(0.005, beta_1=0.51)", 4, "variable"),
         _D(
             "average that is not restored",
             "critic=second.critic, average=second.average, step",
             "critic=second.critic, step",
-            7,
+            6,
             "untrained variable",
         ),
-        _D("counter that is not restored", ", step=second.step)", ")", 7, "untrained variable"),
+        _D("counter that is not restored", ", step=second.step)", ")", 6, "untrained variable"),
         _D("label smoothing", "0.9 * tf.ones_like", "0.92 * tf.ones_like", 1, "loss"),
         _D(
             "detached gradient",
@@ -81,12 +81,16 @@ DEFECTS: dict[str, tuple[LineDefect, ...]] = {
             True,
         ),
         _D(
-            "generator trained at each other step from the first", "number % 2 == 1", "number % 2 == 0", 1, "model call"
+            "generator trained at each other step from the first",
+            "number % 2 == 1",
+            "number % 2 == 0",
+            1,
+            "untrained variable",
         ),
     ),
     "fit_in_two_phases": (
         _D("batch-norm momentum", "momentum=0.9, name", "momentum=0.91, name", 1, "untrained variable"),
-        _D("patience", "patience=2", "patience=3", 15, "log"),
+        _D("patience", "patience=2", "patience=3", 15, "untrained variable"),
         _D("weights that are not restored", "restore_best_weights=True", "restore_best_weights=False", 15, "loss"),
         _D("schedule one epoch late", "epoch < 2", "epoch < 3", 11, "learning rate"),
         _D("weight of a class", "1: 2.0", "1: 1.9", 1, "input"),

@@ -222,6 +222,33 @@ with tf.Session() as inner:
 """
 
 
+TWO_UPDATES = """
+import numpy as np
+import tensorflow as tf
+
+tf.random.set_seed(1)
+random = np.random.RandomState(0)
+layers = tf.keras.layers
+make, judge = [
+    tf.keras.Sequential([layers.Dense(5), layers.BatchNormalization(momentum=0.9), layers.Dense(size)]) for size in (4, 1)
+]
+makes, judges = tf.keras.optimizers.Adam(0.01), tf.keras.optimizers.Adam(0.01)
+average = tf.Variable(0.0)
+
+
+def step(x, z):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(judge(make(z, training=True), training=True) ** 2 + (judge(x, training=True) - 1.0) ** 2)
+    judges.apply_gradients(zip(tape.gradient(loss, judge.trainable_variables), judge.trainable_variables))
+    with tf.GradientTape() as tape:
+        made = tf.reduce_mean((judge(make(z, training=True), training=True) - 1.0) ** 2)
+    makes.apply_gradients(zip(tape.gradient(made, make.trainable_variables), make.trainable_variables))
+    average.assign(0.9 * average + 0.1 * made)
+
+
+for number in range(5):
+    step(*[tf.constant(random.rand(8, size).astype("f4")) for size in (4, 3)])
+"""
 LOOP = """
 import datetime
 import time
@@ -603,6 +630,17 @@ if tf.executing_eagerly():
         first = found["first_departure"]
         assert (found["verdict"], first["kind"]) == ("differ", kind)
         assert re.fullmatch(name, first["name"])
+
+    @pytest.mark.parametrize("options", [(), ("--steps", "3")], ids=["all steps", "three steps"])
+    def test_a_function_with_two_updates_has_the_moving_statistics_of_eager_code(
+        options: tuple[str, ...], verify: Verify
+    ) -> None:
+        compiled = TWO_UPDATES.replace("def step", "@tf.function\ndef step")
+        found = verify(TWO_UPDATES, compiled, *options)
+        assert found["verdict"] == "agree", found["first_departure"]
+        assert {"untrained variable", "final variable"} <= {each["kind"] for each in found["streams"]}
+        first = verify(TWO_UPDATES, compiled.replace("0.9 *", "0.8 *"), *options)["first_departure"]
+        assert (first["step"], first["kind"], first["name"]) == (2, "untrained variable", "Variable")
 
     @pytest.mark.smoke
     def test_a_script_that_departs_from_itself_is_not_reproducible(verify: Verify) -> None:

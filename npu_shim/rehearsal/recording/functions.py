@@ -19,13 +19,15 @@ _CALL = "call of a function"
 
 
 def watch_functions(recorder: Recorder, eager_variables: EagerVariables) -> None:
-    """Record the calls of tf.functions in eager code: the variables after those that train, the values of others."""
+    """Record the calls of tf.functions in eager code: the variables between those that train, the values of others."""
 
     def call(original: Function, function: TracedFunction, *args: object, **kwargs: object) -> Result:
         if not tf.executing_eagerly():
             return original(function, *args, **kwargs)
         before = recorder.steps, recorder.tapes
         with recorder.inside(_CALL) as outermost:
+            if outermost:
+                eager_variables.keep_values()
             result = original(function, *args, **kwargs)
         if outermost and (recorder.steps, recorder.tapes) != before:
             eager_variables.record_untrained()

@@ -97,13 +97,13 @@ class Limit:
     def _limit_apply(self, original: Function, optimizer: Optimizer, *args: object, **kwargs: object) -> Result:
         if tf.executing_eagerly() and self._is_in_loop():
             if self._recorder.begins_step(self._recording.number_of_optimizer(optimizer, None)):
-                self._end_if_done()
+                self._end_if_done(within_step=True)
         return original(optimizer, *args, **kwargs)
 
     def _limit_gradient(self, original: Function, tape: GradientTape, *args: object, **kwargs: object) -> Result:
         result = original(tape, *args, **kwargs)  # notices that the script has updated the variables itself
         if tf.executing_eagerly() and self._is_in_loop() and not self._recorder.has_updated_variables():
-            self._end_if_done()
+            self._end_if_done(within_step=True)
         return result
 
     def _add_stop_hook(self, original: Function, session: Session, *args: object, **kwargs: object) -> None:
@@ -137,9 +137,10 @@ class Limit:
             self._begins.append((owner, names))
         return result
 
-    def _end_if_done(self) -> None:
+    def _end_if_done(self, within_step: bool = False) -> None:
         if not self._recorder.is_done():
             return
+        self._recorder.ended_within_step = within_step
         if not self._raised:
             self._recorder.writer.write_event("note", stopped=True)
         self._raised += 1

@@ -56,8 +56,8 @@ class UpdateWatch(UpdateHooks):
             self._losses.setdefault(loss.graph, []).append((weakref.ref(loss), variables))
         result = original(optimizer, loss, *args, **kwargs)
         if isinstance(result, (list, tuple)):
-            is_keras = original.__name__ == "get_gradients"
-            pairs = zip(result, kwargs["params"] if "params" in kwargs else args[0]) if is_keras else result
+            are_pairs = all(isinstance(part, (list, tuple)) for part in result)  # get_gradients() has no variables
+            pairs = result if are_pairs else zip(result, kwargs["params"] if "params" in kwargs else args[0])
             variables.update(plain_name(variable) for gradient, variable in pairs if gradient is not None)
         return result
 

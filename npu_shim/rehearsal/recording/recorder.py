@@ -105,6 +105,7 @@ class Recorder(Watcher):
         self._updated: dict[int, set[str]] = {}  # optimizer -> its variables, if it has updated them in this step
         self._trained: dict[int, weakref.ref[Variable]] = {}  # weak references to the variables of optimizers, by id
         self._sampled = 0  # the step of the last variables without an optimizer
+        self.ended_within_step = False  # eager code had begun a step that is not wanted
         self._own: dict[AbstractSet[str], tuple[int, int]] = {}  # variables -> their number, and a checksum
         self.lock = threading.Lock()
         self._seeds = 0
@@ -187,12 +188,11 @@ class Recorder(Watcher):
         """Return True once for each step at which variables without an optimizer are wanted."""
         step, last = self.steps, self._sampled
         self._sampled = step
-        return (
-            self.records_tensors
-            and step > last
-            and not (step > 10 and step % self.every)
-            and (self.limit is None or step <= self.limit)
-        )
+        return self.records_tensors and step > last and self.wants_untrained(step)
+
+    def wants_untrained(self, step: int) -> bool:
+        """Return True if variables without an optimizer are wanted after a step."""
+        return not (step > 10 and step % self.every) and (self.limit is None or step <= self.limit)
 
     def has_updated_variables(self) -> bool:
         """Return True if an optimizer of TensorFlow or Keras has updated variables."""

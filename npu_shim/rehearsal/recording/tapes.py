@@ -88,8 +88,14 @@ def watch_tapes(recorder: Recorder, eager_variables: EagerVariables) -> None:
             return gradients
         return _computed_after(add_note(record_arrays, [value for _, _, value in rows], tf.int64), gradients)
 
+    def keep_values() -> None:
+        if tf.executing_eagerly() and not recorder.is_inside(TAPES):
+            eager_variables.keep_values()
+
     def call(original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
         with recorder.inside(_CALL) as outermost:
+            if outermost:
+                keep_values()
             result = original(model, *args, **kwargs)  # may build the model; before that it has no variables
             if outermost:
                 eager_variables.keep_model(model)
@@ -100,6 +106,11 @@ def watch_tapes(recorder: Recorder, eager_variables: EagerVariables) -> None:
             recorder.record_tensors(rows, {plain_name(weight) for weight in weights_of(model, "trainable_variables")})
         return result
 
+    def enter(original: Function, tape: GradientTape) -> Result:
+        keep_values()
+        return original(tape)
+
+    methods.wrap_methods(tf.GradientTape, ("__enter__",), enter)
     methods.wrap_methods(tf.GradientTape, ("gradient",), gradient)
     methods.wrap_methods(tf.keras.Model, ("__call__",), call)
 

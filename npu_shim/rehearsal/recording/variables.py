@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import collections
 import weakref
-from typing import Callable, Iterator
+from typing import Callable, Iterator, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -24,6 +24,20 @@ _MOST_VARIABLES = 1000
 _MOST_ELEMENTS = 1 << 20  # of the variables that are recorded at a step; the end has all
 
 
+class _Kept(NamedTuple):
+    """Variables between two training steps.
+
+    Attributes:
+        step: the last one.
+        updates: the number of updates of all optimizers.
+        values: name, variable and array of each.
+    """
+
+    step: int
+    updates: int
+    values: list[tuple[str, Variable, np.ndarray]]
+
+
 class EagerVariables:
     """The variables of the models of eager code, and those that the script makes itself.
 
@@ -37,6 +51,7 @@ class EagerVariables:
         self._called: dict[int, KerasModel] = {}
         self._own: list[Variable] = []
         self._used: collections.Counter[str] = collections.Counter()  # names
+        self._kept: _Kept | None = None
         recorder.at_end.append(self._record_final_variables)
         methods.wrap_methods(tf.Variable, ("__init__",), self._keep_own_variable)
         methods.wrap_methods(tf.keras.Model, ("__init__",), self._keep_new_model)
@@ -45,18 +60,28 @@ class EagerVariables:
         """Keep a model that the script calls: its last variables are recorded, also if the script drops it."""
         self._called.setdefault(id(model), model)
 
+    def keep_values(self) -> None:
+        """Keep the values after a training step. Call it before whatever may begin another, or evaluates.
+
+        A step in eager code and a tf.function of it have the same values there only: between two updates of a step, or
+        after the first pass of a step that is not wanted, moving statistics are others.
+        """
+        recorder, kept = self._recorder, self._kept
+        step, updates, is_done = recorder.steps, recorder.updates, recorder.is_done()
+        if not step or not is_done and (kept and kept.updates == updates or not recorder.wants_untrained(step)):
+            return
+        variables = list(self._variables_with_values())
+        if not is_done:
+            variables = smallest_variables([named for named in variables if not recorder.is_trained(named[1])])
+        self._kept = _Kept(step, updates, [(name, variable, array_of(variable)) for name, variable in variables])
+
     def record_untrained(self) -> None:
-        """Record the variables that no optimizer has updated so far, once for each training step."""
-        recorder = self._recorder
-        if recorder.claim_step_for_sampling():
-            untrained = [
-                (name, variable)
-                for name, variable in self._variables_with_values()
-                if not recorder.is_trained(variable)
-            ]
-            recorder.record_values(
-                UNTRAINED, [(name, array_of(variable)) for name, variable in smallest_variables(untrained)]
-            )
+        """Record what was kept of the step before this one, of the variables that no optimizer has updated so far."""
+        recorder, kept = self._recorder, self._kept
+        if kept is not None and kept.step < recorder.steps:
+            self._kept = None
+            untrained = [(name, array) for name, variable, array in kept.values if not recorder.is_trained(variable)]
+            recorder.record_values(UNTRAINED, untrained, kept.step)
 
     def _keep_own_variable(self, original: Function, variable: Variable, *args: object, **kwargs: object) -> None:
         with self._recorder.inside("init of a variable") as outermost:
@@ -94,11 +119,13 @@ class EagerVariables:
         return name
 
     def _record_final_variables(self) -> None:
-        rows = (
-            [(name, array_of(variable)) for name, variable in self._variables_with_values()]
-            if self._recorder.steps
-            else []
-        )
+        kept = {}
+        if self._recorder.ended_within_step and self._kept is not None:
+            kept = {name: array for name, _, array in self._kept.values}
+        rows = [
+            (name, kept[name] if name in kept else array_of(variable))
+            for name, variable in (self._variables_with_values() if self._recorder.steps else ())
+        ]
         if rows:
             self._recorder.record_final_variables(rows)
 
