@@ -42,10 +42,12 @@ FEW = {
     "returns": "tensor",
     "traces": True,
     "narrowed": [()],
+    "lists": [()],
+    "numbers": [()],
     "shapes": ["float32[8, 4]", "float32[2, 4]"],
     "constant": True,
 }
-LIBRARY, EAGER = {"is": "library", "reads": [()]}, {"in": "eager"}
+LIBRARY, EAGER = {"is": "library", "reads": [()], "lists": [()]}, {"in": "eager"}
 STEP = """    @tf.function
     def train_step(x, y):
         with tf.GradientTape() as tape:
@@ -175,7 +177,7 @@ def test_a_step_in_a_loop_stays_if_its_passes_are_not_alike(seen: Any) -> None:
     assert (result.new, [d.kind for d in result.diagnostics]) == (None, ["finding"])
 
 
-@pytest.mark.parametrize("callee", [{}, {"is": "other"}, {"is": ["library", "other"], "reads": [()]}])
+@pytest.mark.parametrize("callee", [{}, {"is": "other"}, {"is": ["library", "other"], "reads": [()], "lists": [()]}])
 def test_a_step_in_a_loop_that_calls_unknown_code_stays(callee: Any) -> None:
     assert converted_with_facts(loop_of(), FEW, EAGER, callee, LIBRARY, select=("NPU247",)).new is None
 
@@ -254,9 +256,9 @@ def test_a_step_that_reads_what_a_function_of_another_file_binds_is_not_asked_ab
 
 def test_a_step_stays_if_the_program_assigns_a_setting_of_a_layer() -> None:
     text = loop_of(top="def less(layer):\n    layer.rate = 0.1\n", after="less(model)")
-    notes = FEW, EAGER, {"is": "library", "reads": [("rate", "trainable")]}, LIBRARY
+    notes = FEW, EAGER, {"is": "library", "reads": [("rate", "trainable")], "lists": [()]}, LIBRARY
     assert converted_with_facts(text, *notes, select=("NPU247",)).new is None
-    notes = FEW, EAGER, {"is": "library", "reads": [("trainable",)]}, LIBRARY
+    notes = FEW, EAGER, {"is": "library", "reads": [("trainable",)], "lists": [()]}, LIBRARY
     assert b"@tf.function" in (converted_with_facts(text, *notes, select=("NPU247",)).new or b"")
 
 

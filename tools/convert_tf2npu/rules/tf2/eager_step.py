@@ -321,8 +321,10 @@ def _could_be_traced(context: Context, step: TraceableStep, calls: Sequence[Seen
         return False  # a tf.function creates the variables of an optimizer in its first call only
     callees = [context.observed_at(CODE, CALLEE, callee) for callee in step.callees]
     around = enclosing_functions(context.names, tape)
-    lists = {word for noted in (*calls, *callees) if noted is not None for word in _words_in(noted, "lists")}
-    if any(is_shared_list(context, word, around) for word in lists):
+    noted = [one for one in (*calls, *callees) if one is not None]
+    if any(one.all("lists") is None for one in noted) or any(call.all("numbers") is None for call in calls):
+        return False  # there were too many, or the facts were written before these were noted
+    if any(is_shared_list(context, word, around) for one in noted for word in _words_in(one, "lists")):
         return False
     return bool(calls) and traced and all(_has_no_effect(context, callee) for callee in callees)
 
