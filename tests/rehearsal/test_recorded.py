@@ -151,9 +151,9 @@ from npu_shim.rehearsal.recording import variables
 
 
 class Sink:
-    steps, at_end = 1, []
+    steps, at_end, ended_within_step = 1, [], False
 
-    def final(self, rows):
+    def record_final_variables(self, rows):
         print(rows)
 
 
