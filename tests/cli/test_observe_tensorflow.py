@@ -246,7 +246,8 @@ def test_code_after_the_last_step_is_not_reached(python: Python, tmp_path: pathl
             "--no-cache",
         )
         said = [line for line in python(tmp_path, *convert).stdout.splitlines() if "NPU231" in line]
-        assert ["no observed run" in line for line in said] == ([False, True, True] if options else [False] * 3), said
+        # Of the second the other run has seen the same size, which eager code may have.
+        assert ["no observed run" in line for line in said] == ([False, True, True] if options else [False] * 2), said
 
 
 @pytest.mark.once
