@@ -36,3 +36,14 @@ def converted_with_facts(text: str, *notes: Notes, runs: int = 2, **settings: An
             file.seen[place] = seen
     facts = Facts(os.path.dirname(path), (), {os.path.basename(path): file})
     return Converter(Settings(facts=facts, **settings)).convert(raw, path)
+
+
+def messages(result: FileResult) -> list[str]:
+    """Return the messages of the findings on a script."""
+    return [str(diagnostic.message) for diagnostic in result.diagnostics if diagnostic.kind != "change"]
+
+
+def findings_and_text(text: str, *notes: Notes, **settings: Any) -> tuple[list[str], str]:
+    """Return the findings on a script and its new text. The arguments are those of converted_with_facts()."""
+    result = converted_with_facts(text, *notes, **settings)
+    return messages(result), (result.new or text.encode()).decode()

@@ -10,7 +10,7 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 from npu_shim.import_hook import tool
-from npu_shim.rehearsal.observing.steps import note_callee
+from npu_shim.rehearsal.observing.steps import note_callee, note_step
 
 tool.make_importable()
 pytestmark = pytest.mark.smoke
@@ -125,3 +125,19 @@ def test_lists_of_layers_and_settings_of_regularizers_are_noted() -> None:
         seen = Seen(1, 1)
         note_callee(seen, regularized)
     assert {"l2", "trainable", "units"}.issubset(seen.only("reads"))  # type: ignore[arg-type]
+
+
+def test_a_wrapper_of_a_step_may_pass_other_arguments_on() -> None:
+    from convert_tf2npu.api import Seen
+
+    def step(scale: float, x: Any) -> Any:
+        return scale * x
+
+    @functools.wraps(step)
+    def scaled(x: Any) -> Any:
+        return step(0.5, x)
+
+    with context.eager_mode():
+        seen = Seen()
+        assert float(note_step(seen, scaled)(tf.constant(4.0))) == 2.0
+        assert seen.only("numbers") == ()

@@ -268,6 +268,20 @@ def test_a_recorded_update_waits_for_all_gradients(tmp_path: pathlib.Path) -> No
         assert all({gradient.op for gradient in gradients} <= ops_above(update) for update in updates)
 
 
+def test_a_wrapper_of_any_name_may_return_gradients_without_variables(tmp_path: pathlib.Path) -> None:
+    watch = UpdateRecording(Recorder(Writer(str(tmp_path))), after_eager=lambda: None)
+    with tf.Graph().as_default():
+        table = v1.get_variable("table", [4, 2], use_resource=False)
+        loss = tf.reduce_sum(tf.gather(table, [1, 3]))
+
+        def averaged(optimizer: object, loss: Any, params: list[Any]) -> list[Any]:
+            return tf.gradients(loss, params)
+
+        (gradient,) = watch.remember_loss(averaged, object(), loss, [table])
+        assert isinstance(gradient, tf.IndexedSlices)
+        assert watch.remember_loss(lambda optimizer, loss: [(gradient, table)], object(), loss) == [(gradient, table)]
+
+
 @pytest.mark.parametrize("api", [tf, tf.compat.v2], ids=["tf", "tf.compat.v2"])
 def test_random_boxes_without_a_seed_get_one(api: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def box() -> list[int]:

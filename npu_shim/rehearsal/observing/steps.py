@@ -57,7 +57,8 @@ def note_step(seen: Seen, value: Value) -> Value:
 
     @functools.wraps(value)
     def step(*args: Value, **kwargs: Value) -> Result:
-        note_arguments(seen, inspect.signature(value).bind(*args, **kwargs).arguments)
+        signature = inspect.signature(value, follow_wrapped=False)  # a wrapper may pass other arguments on
+        note_arguments(seen, signature.bind(*args, **kwargs).arguments)
         if seen.times == TRIAL:
             note_lists(seen, value)
             trace_at_end(seen, value, args, kwargs)

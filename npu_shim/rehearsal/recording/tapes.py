@@ -88,9 +88,9 @@ def watch_tapes(recorder: Recorder, eager_variables: EagerVariables) -> None:
             return gradients
         return _computed_after(add_note(record_arrays, [value for _, _, value in rows], tf.int64), gradients)
 
-    def keep_values() -> None:
+    def keep_values(of_all: bool = False) -> None:
         if tf.executing_eagerly() and not recorder.is_inside(TAPES):
-            eager_variables.keep_values()
+            eager_variables.keep_values(of_all)
 
     def call(original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
         with recorder.inside(_CALL) as outermost:
@@ -107,7 +107,7 @@ def watch_tapes(recorder: Recorder, eager_variables: EagerVariables) -> None:
         return result
 
     def enter(original: Function, tape: GradientTape) -> Result:
-        keep_values()
+        keep_values(recorder.is_done())  # in eager code a step that is not wanted ends in the tape
         return original(tape)
 
     methods.wrap_methods(tf.GradientTape, ("__enter__",), enter)

@@ -60,18 +60,22 @@ class EagerVariables:
         """Keep a model that the script calls: its last variables are recorded, also if the script drops it."""
         self._called.setdefault(id(model), model)
 
-    def keep_values(self) -> None:
+    def keep_values(self, of_all: bool = False) -> None:
         """Keep the values after a training step. Call it before whatever may begin another, or evaluates.
 
         A step in eager code and a tf.function of it have the same values there only: between two updates of a step, or
         after the first pass of a step that is not wanted, moving statistics are others.
+
+        Args:
+            of_all: True to keep those of all variables, also if nothing has been updated since they were kept.
         """
         recorder, kept = self._recorder, self._kept
-        step, updates, is_done = recorder.steps, recorder.updates, recorder.is_done()
-        if not step or not is_done and (kept and kept.updates == updates or not recorder.wants_untrained(step)):
+        step, updates = recorder.steps, recorder.updates
+        is_known = kept is not None and kept.updates == updates
+        if not step or not of_all and (is_known or not recorder.wants_untrained(step)):
             return
         variables = list(self._variables_with_values())
-        if not is_done:
+        if not of_all:
             variables = smallest_variables([named for named in variables if not recorder.is_trained(named[1])])
         self._kept = _Kept(step, updates, [(name, variable, array_of(variable)) for name, variable in variables])
 

@@ -1,8 +1,9 @@
 """Training steps outside tf.function.
 
-Outside tf.function TensorFlow runs each operation by itself, and the NPU compiles and starts it by itself, which takes
-many times as long as one graph. Put the step into a function with ``@tf.function``. Methods that Keras compiles
-(``train_step``), functions that a tf.function calls, and steps that nothing in the project calls are not reported.
+Outside tf.function TensorFlow runs each operation by itself. TF Adapter 2.x computes it on the host, between copies to
+the NPU and back, and on the NPU only operations on variables, each as a graph. Put the step into a function with
+``@tf.function``. Methods that Keras compiles (``train_step``), functions that a tf.function calls, and steps that nothing
+in the project calls are not reported.
 
 With facts of ``npu-shim observe`` the rule writes ``@tf.function`` above a function that computes one step. A step in a loop
 becomes such a function before the loop: it gets the names that the step reads and that change, and returns those that

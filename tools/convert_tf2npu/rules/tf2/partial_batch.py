@@ -10,13 +10,14 @@ The iterators of ``ImageDataGenerator`` have a smaller last batch in each round,
 the full batches: ``model.fit((b for b in train if len(b[0]) == train.batch_size), steps_per_epoch=train.n //
 train.batch_size)``. If the iterator shuffles, ``fit(train, shuffle=npu_shim.data.full_batches())`` does the same.
 
-With facts of ``npu-shim observe``, the rule does not report arrays and images whose number the batch size divided in all
-observed runs. If it left a partial batch, and ``fit`` shuffles, ``fit`` gets ``shuffle=npu_data.full_batches()``: each
-epoch leaves out other rows, fewer than a batch, and validation keeps all. The iterator of images must shuffle, too, and
-``steps_per_epoch`` must not exceed the full batches. A later run with fewer rows than one batch, or on images that are
-not shuffled, trains on all of them, with a message. Without shuffling, each epoch would leave out the same rows, so the finding stays. It also stays
-if a class of the program that derives from a Keras model defines ``fit``, or if a callback decides something in a batch,
-such as to save after the last one. A callback that only prints, or that nothing names, decides nothing.
+With facts of ``npu-shim observe``, the rule does not report arrays and images whose number the batch size divided in
+all observed runs. If it left a partial batch, and ``fit`` shuffles, ``fit`` gets ``shuffle=npu_data.full_batches()``:
+each epoch leaves out other rows, fewer than a batch, and validation keeps all. The iterator of images must shuffle,
+too, and ``steps_per_epoch`` must not exceed the full batches. A later run with fewer rows than one batch, or on images
+that are not shuffled, trains on all of them, with a message. Without shuffling, each epoch would leave out the same
+rows, so the finding stays. It also stays if a class of the program that derives from a Keras model defines ``fit``, or
+if a callback decides something in a batch, such as to save after the last one. A callback that only prints, or that
+nothing names, decides nothing.
 
 Generators of the script that yield slices are reported, and objects of ``keras.utils.Sequence`` whose ``__len__`` rounds up.
 
