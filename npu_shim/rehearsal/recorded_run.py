@@ -6,6 +6,7 @@ import os
 import platform
 import resource
 import sys
+import traceback
 from typing import TYPE_CHECKING
 
 from npu_shim._host import host_env
@@ -76,6 +77,12 @@ def main(arguments: list[str]) -> int:
             script.run_unconverted(target)
         else:
             migrated_run.run_converted(run.convert, target, run.project)
+        ended = _record_end(recorder, rank)
+    except Exception as error:  # of the script, which may miss what the rest of its training gives
+        if not recorder.has_cut_training:
+            raise
+        traceback.print_exc()
+        writer.write_event("note", failed=type(error).__name__)
         ended = _record_end(recorder, rank)
     except SystemExit as error:
         ended = _record_end(recorder, rank) if error.code in (None, 0) else "error"

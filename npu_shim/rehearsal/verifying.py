@@ -33,6 +33,7 @@ from npu_shim.rehearsal.result import (
 from npu_shim.rehearsal.result_values import add_values
 from npu_shim.rehearsal.running import Run
 
+_NO_ERROR = "no error"
 _TRIES = 3  # to make a script depart from itself that has threads of its own, or a race that nothing can order
 _Ended = TypeVar("_Ended", bound=tuple)
 Report = Callable[[str], None]
@@ -46,6 +47,7 @@ NOTHING_PREDICTED = (
 NOTHING_COMPARED = (
     "Nothing was compared, because the script shows nothing to the host. Fetch or print the loss, or save a checkpoint."
 )
+FAILED_LATER = "After the last step {0} ended with {1}, and the migrated script with {2}. Its output is in {3}."
 FILES_OF_ORIGINAL = (
     "The migrated script imported files of the original, which compare with themselves: {0}. "
     "Let its search path name folders of {1}."
@@ -114,7 +116,7 @@ class _Verification:
             done.append((ours, theirs))
         self.unconverted = _unconverted_sentences(pairs[0][1], done[0][1])
         incomplete = [part for part in self.parts if not part.completed]
-        self.problems = [failure_sentences(part) for part in incomplete]
+        self.problems = [failure_sentences(part) for part in incomplete] or self._failure_of_one(done)
         if not all(ours and theirs for ours, theirs in done):
             return self._make_result(NOT_RUN)
         ours, theirs = done[0]
@@ -143,6 +145,19 @@ class _Verification:
         if self.again.departure:
             return self._make_result(NOT_REPRODUCIBLE)
         return self._make_result(DIFFER if self.differences else AGREE)
+
+    def _failure_of_one(self, done: Sequence[tuple[list[Recording], list[Recording]]]) -> list[str]:
+        """Return a sentence if only one script failed after training that was ended before its time; report both."""
+        for pair in done:
+            original, migrated = (
+                " or ".join(sorted({recording.notes.failed or _NO_ERROR for recording in recordings}))
+                for recordings in pair
+            )
+            if original != migrated:
+                return [FAILED_LATER.format(self.original.script, original, migrated, self.parts[1].log)]
+            if original != _NO_ERROR:
+                self.report(f"both scripts ended with {original} after the last step. They are compared until there")
+        return []
 
     def _explain_difference(
         self, compared: Comparison, ours: Recording, theirs: list[Recording], with_own_seeds: list[Recording]

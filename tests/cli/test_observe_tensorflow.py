@@ -122,8 +122,10 @@ import tensorflow as tf
 x = np.ones((64, 4), np.float32)
 model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
 model.compile("sgd", "mse")
-print("epochs", len(model.fit(x, x[:, :1], batch_size=8, epochs=5, verbose=0).history["loss"]))
+losses = model.fit(x, x[:, :1], batch_size=8, epochs=5, verbose=0).history["loss"]
+print("epochs", len(losses))
 model.save_weights("w.weights.h5")
+print("last loss", losses[4])
 """
 
 
@@ -132,6 +134,7 @@ def test_a_run_ends_after_its_steps_and_takes_its_files_back(python: Python, tmp
     for options, kept in ((["--take-back"], []), ([], ["w.weights.h5"])):
         run = python(tmp_path, "-m", "npu_shim", "observe", "--steps", "3", *options, "fit.py")
         assert run.returncode == 0 and "epochs 1\n" in run.stdout, run.stdout[-3000:]
+        assert "the script ended with IndexError after its last step" in run.stdout
         assert [path.name for path in tmp_path.glob("w*")] == kept
     (first, second) = json.loads((tmp_path / "facts.json").read_text())["runs"]
     assert first == second == {**first, "steps": 3, "ended": "stopped"}

@@ -9,6 +9,7 @@ import platform
 import shutil
 import sys
 import tempfile
+import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Callable, ContextManager, Iterator, Sequence
 
@@ -98,6 +99,17 @@ def run_and_write_facts(target: Sequence[str], is_module: bool, settings: Observ
             else:
                 script.run_file(target[0], arguments, finder)
         ended = "stopped" if recorder.is_done() else "returned"
+    except Exception as error:  # of the script, which may miss what the rest of its training gives
+        if not recorder.has_cut_training:
+            raise
+        observation.note_end(error.__traceback__)
+        traceback.print_exc()
+        print(
+            f"npu-shim observe: the script ended with {type(error).__name__} after its last step. With more --steps, "
+            "its training may give what it misses.",
+            file=sys.stderr,
+        )
+        ended = "stopped"
     except SystemExit as error:
         ended = "error" if error.code else "stopped" if recorder.is_done() else "returned"
         raise

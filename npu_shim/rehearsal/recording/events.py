@@ -48,6 +48,7 @@ class Notes:
         races: all such updates.
         npu_options: the options that a dump has set.
         stopped: True if the run ended a loop of the script after the last step that was wanted.
+        failed: the type of an error of the script after training that was ended before its time; None without one.
         outside: the files that a migrated script imported without conversion, because they are outside of its folder.
     """
 
@@ -63,6 +64,7 @@ class Notes:
     races: Sequence[Race] = ()
     npu_options: dict[str, Value] = field(default_factory=dict)
     stopped: bool = False
+    failed: str | None = None
     outside: Sequence[str] = ()
 
     def update(self, event: JsonObject) -> None:

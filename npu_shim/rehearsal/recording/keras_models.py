@@ -105,7 +105,7 @@ def _recording_callback(recorder: Watcher) -> KerasCallback:
                 rest = list(self.model.non_trainable_weights)
                 recorder.record_values(UNTRAINED, zip(map(plain_name, rest), tf.keras.backend.batch_get_value(rest)))
             if recorder.is_done():
-                self.model.stop_training = True
+                self.model.stop_training = recorder.has_cut_training = True
 
         def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
             """Record the logs of an epoch."""

@@ -164,4 +164,5 @@ class _StopHook(tf.compat.v1.train.SessionRunHook):
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Ask to stop. A session that only evaluates goes on."""
         if self._recorder.is_done() and self._recorder.steps > self._before:
+            self._recorder.has_cut_training = True
             run_context.request_stop()

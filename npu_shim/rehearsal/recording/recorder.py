@@ -40,9 +40,11 @@ class Watcher(Calls):
         records_tensors: False if only scalars are wanted; then nothing is changed that computes them.
         steps: number of training steps so far.
         final_step: the step of the last final variables.
+        has_cut_training: True if training that would go on was asked to end after the last step that is wanted.
     """
 
     records_tensors = True
+    has_cut_training = False
 
     def __init__(self) -> None:
         super().__init__()
