@@ -323,7 +323,7 @@ def main(dataset, model, optimizer, options):
 main(*setup())
 """
 PLACES = {"top": "", "before": "scale = 0.5", "inside": "", "after": "print(loss.numpy())"}
-NOTED = {"lists": [()], "numbers": [()]}
+NOTED = {"lists": [()], "numbers": [()], "objects": [()]}
 RAN = {"eager": True, "arguments": ["tensor", "array", "none"], "returns": "tensor", "traces": True, **NOTED}
 FEW = {**RAN, "shapes": ["float32[8, 3]", "float32[2, 3]"], "constant": True}
 LIBRARY, EAGER = {"is": "library", "reads": [()], "lists": [()]}, {"in": "eager"}
@@ -413,6 +413,35 @@ def test_layers_of_the_script_may_read_what_stays(callee: str, reads: tuple[str,
     assert len([d for d in result.diagnostics if TRACED not in d.message]) == count
 
 
+@pytest.mark.parametrize(
+    "code, written",
+    [
+        ({"before": "model.compile('sgd', 'mse')"}, False),  # a model of a caller, which may compile it, too
+        ({"before": "net = make(); net.compile('sgd', 'mse')"}, True),
+        ({"before": "net = make(); net.compile('sgd', 'mse')", "after": "net.compile('adam', 'mse')"}, False),
+        ({"before": "net = make()", "after": "net.compile('adam', 'mse')"}, False),
+        ({"top": "import re\n", "after": "re.compile('a')"}, True),
+        ({"before": "net = make(); net.adapt(dataset)"}, True),
+    ],
+)
+def test_methods_of_keras_that_are_called_once_set_values_that_stay(code: dict[str, str], written: bool) -> None:
+    text = step_of(inside="loss = loss + options.optimizer", **code)
+    result = converted_with_facts(text, EAGER, *[LIBRARY] * (3 if written else 0), *[FEW] * written, select=("NPU247",))
+    assert (result.new is not None) is written
+
+
+def test_a_step_may_be_interrupted() -> None:
+    text = step_of().replace("loss = step(x, y)", "try: loss = step(x, y)\n        except KeyboardInterrupt: break")
+    assert converted_with_facts(text, EAGER, LIBRARY, LIBRARY, LIBRARY, FEW, select=("NPU247",)).new is not None
+
+
+def test_a_layer_that_is_adapted_in_training_stays() -> None:
+    adapted = {**LIBRARY, "reads": [("adapt", "mean")]}
+    for after, written in ("pass", True), ("model.adapt(x)", False):
+        result = converted_with_facts(step_of(after=after), EAGER, LIBRARY, adapted, LIBRARY, FEW, select=("NPU247",))
+        assert (result.new is not None) is written
+
+
 @pytest.mark.parametrize("callee", [{}, {"is": "other"}, {"is": "metric"}, {"is": ["library", "other"]}])
 def test_a_step_that_calls_unknown_code_stays(callee: Any) -> None:
     result = converted_with_facts(step_of(), EAGER, LIBRARY, callee, LIBRARY, RAN, select=("NPU247",))
@@ -466,6 +495,11 @@ def test_a_step_that_calls_unknown_code_stays(callee: Any) -> None:
         {"after": "model.add(tf.keras.layers.Dense(1))"},
         {"top": "def deepen(model):\n    model.add(tf.keras.layers.Dense(1))\n"},
         {"after": "tf.keras.backend.set_learning_phase(0)"},
+        {"after": "options.__init__(scale)"},
+        {"after": "options['scale'].value = 0.5"},  # as of flags of absl
+        {"after": "try: step(x, y)\n        except tf.errors.InvalidArgumentError: pass"},
+        {"after": "try: step(x, y)\n        except (StopIteration, ValueError): pass"},
+        {"after": "try: step(x, y)\n        except: pass"},
     ],
 )
 def test_steps_with_effects_or_changing_values_are_not_asked_for_their_calls(code: dict[str, str]) -> None:
@@ -523,16 +557,25 @@ def test_a_step_reads_lists_that_have_one_name(code: dict[str, str], written: bo
     assert (result.new is not None) is written
 
 
-def test_a_step_that_is_given_an_attribute_gets_one_object() -> None:
-    call = {**FEW, "arguments": ["tensor", "object"]}
-    for after, written in ("", True), ("options.held = model", False):
-        text = (
-            step_of(after=after)
-            .replace("step(x, y)", "step(options.held, y)")
-            .replace("def step(options.held", "def step(x")
-        )
+@pytest.mark.parametrize(
+    "given, after, written",
+    [
+        ("options.held", "", True),
+        ("options.held", "options.held = model", False),
+        ("model", "", True),
+        ("model.trainable_variables", "", True),
+        ("model.trainable_variables", "model.trainable = False", False),
+        ("options.models[0]", "", False),  # of one stage, or of one member of an ensemble
+        ("x.model", "", False),
+    ],
+)
+def test_a_step_that_is_given_an_object_gets_one(given: str, after: str, written: bool) -> None:
+    text = step_of(after=after).replace("model.trainable_variables", "x")
+    text = text.replace("step(x, y)", f"step({given}, y)").replace(f"def step({given}", "def step(x")
+    for objects, expected in ({"objects": [("x",)]}, written), ({"objects": []}, False):  # of an earlier version
+        call = {**FEW, "arguments": ["tensor", "object"], **objects}
         result = converted_with_facts(text, EAGER, LIBRARY, LIBRARY, LIBRARY, call, select=("NPU247",))
-        assert (b"@tf.function" in (result.new or b"")) is written
+        assert (b"@tf.function" in (result.new or b"")) is expected
 
 
 METHOD = """import tensorflow as tf

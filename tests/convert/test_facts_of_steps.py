@@ -99,6 +99,7 @@ def test_a_step_in_a_loop_becomes_a_function_before_the_loop() -> None:
     [
         ({"after": "pass"}, "train_step(x, y)", "train_step(x, y)"),
         ({"after": "print(error, loss)"}, "train_step(x, y)", "error, loss = train_step(x, y)"),
+        ({"after": "del loss"}, "train_step(x, y)", "loss = train_step(x, y)"),
         ({"after": "y = model(x)\n    print(y, loss)"}, "train_step(x, y)", "loss = train_step(x, y)"),
         # a Python number that is computed in each step, and an object that each epoch has another of
         ({"inside": "loss = loss * step"}, "train_step(x, y, step)", "loss = train_step(x, y, step)"),
@@ -264,6 +265,23 @@ def test_a_step_stays_if_the_program_assigns_a_setting_of_a_layer() -> None:
 
 def test_learning_rates_of_keras_may_be_set_in_the_loop() -> None:
     assert "@tf.function" in written(loop_of(after="optimizer.learning_rate = 0.1 / (1 + epoch); print(loss)"))
+
+
+@pytest.mark.parametrize("error, asked", [("KeyboardInterrupt", True), ("tf.errors.InvalidArgumentError", False)])
+def test_a_step_whose_error_a_loop_survives_is_not_asked_about(error: str, asked: bool) -> None:
+    text = f"""import tensorflow as tf
+
+w = tf.Variable(2.0)
+for x in data:
+    try:
+        with tf.GradientTape() as tape:
+            loss = w * x
+        w.assign_sub(tape.gradient(loss, w))
+    except {error}:
+        continue
+"""
+    result = Converter(Settings(select=("NPU247",))).convert(text.encode())
+    assert ("block" in [question.place.kind for question in result.asked]) is asked
 
 
 def test_a_step_in_which_another_rule_writes_stays() -> None:

@@ -215,7 +215,7 @@ STATE = {
     "optimizer/gradient_shares.py": {"_items", "_values"},
     "rehearsal/observing/doubles.py": {"doubles_of_run"},
     "rehearsal/observing/plain_layers.py": {"_is_file_of_script"},
-    "rehearsal/observing/steps.py": {"_trials"},
+    "rehearsal/observing/steps.py": {"_called", "_trials"},
     "rehearsal/recording/entropy.py": {"_name_assignments"},
     "troubles/logs.py": {"_search_patterns"},
     "troubles/table.py": {"topic_titles", "troubles"},

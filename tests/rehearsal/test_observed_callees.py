@@ -10,7 +10,7 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 from npu_shim.import_hook import tool
-from npu_shim.rehearsal.observing.steps import note_callee, note_step
+from npu_shim.rehearsal.observing.steps import note_callee, note_step, trace_steps
 
 tool.make_importable()
 pytestmark = pytest.mark.smoke
@@ -63,6 +63,73 @@ class Scaling(Net):
         return x
 
 
+class Above(Counting):
+    def call(self, x: Any) -> Any:
+        return super().call(x) * 2.0
+
+
+class Around(Net):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.count += 1
+        return super().__call__(*args, **kwargs)
+
+
+SCALES = [1.0]
+
+
+class WithDefault(Net):
+    def call(self, x: Any, scales: Any = SCALES) -> Any:
+        return x * scales[0]
+
+
+class Applying(Net):
+    def __init__(self, held: Any) -> None:
+        super().__init__()
+        self.held = held
+
+    def call(self, x: Any) -> Any:
+        return self.held(x)
+
+
+class Weighing(Applying):
+    def call(self, x: Any) -> Any:
+        return x * self.held.weight()
+
+
+class Reading(Applying):
+    def call(self, x: Any) -> Any:
+        return x * self.held.scale
+
+
+class Annealing:
+    scale = 1.0
+
+    def weight(self) -> float:
+        return self.scale
+
+
+SCALE = 1.0
+
+
+def scaled(x: Any) -> Any:
+    return x * SCALE
+
+
+def doubled(x: Any) -> Any:
+    return tf.nn.relu(x) * 2.0
+
+
+class Choosing(Net):
+    """A layer that calls one of two others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.narrow, self.wide = tf.keras.layers.Dense(1), tf.keras.layers.Dense(1)
+
+    def call(self, x: Any) -> Any:
+        return self.wide(x) if x.shape[-1] > 2 else self.narrow(x)
+
+
 class Slope:
     def __call__(self, x: Any) -> Any:
         return x * 2.0
@@ -90,6 +157,15 @@ def optimizer_of(schedule: Any) -> Any:
         (lambda: Net().encode, "layer"),
         (lambda: Net().call_and_count, "other"),
         (lambda: Counting(), "other"),
+        (lambda: Above(), "other"),
+        (lambda: Around(), "other"),
+        (lambda: WithDefault(), "other"),
+        (lambda: Applying(tf.nn.relu), "layer"),
+        (lambda: Applying(doubled), "layer"),
+        (lambda: Applying(scaled), "other"),
+        (lambda: Applying(Slope()), "other"),
+        (lambda: Weighing(Annealing()), "other"),
+        (lambda: Reading(Annealing()), "layer"),
         (lambda: Total(), "layer"),
         (lambda: Total().update_state, "layer"),
         (lambda: Listing(), "other"),
@@ -99,6 +175,7 @@ def optimizer_of(schedule: Any) -> Any:
         (lambda: tf.keras.layers.Dense(1, activation=tf.nn.relu), "library"),
         (lambda: tf.keras.layers.Dense(1, activation=Slope()), "other"),
         (lambda: tf.keras.layers.Dense(1, activation=functools.partial(tf.nn.leaky_relu, alpha=0.1)), "library"),
+        (lambda: tf.keras.layers.Dense(1, activity_regularizer="l2"), "other"),
         (lambda: optimizer_of(0.1).apply_gradients, "library"),
         (lambda: optimizer_of(Schedule()).apply_gradients, "other"),
         (lambda: optimizer_of(lambda: 0.1).apply_gradients, "other"),
@@ -124,7 +201,19 @@ def test_lists_of_layers_and_settings_of_regularizers_are_noted() -> None:
         assert (seen.only("is"), seen.only("lists")) == ("layer", ("held",))
         seen = Seen(1, 1)
         note_callee(seen, regularized)
-    assert {"l2", "trainable", "units"}.issubset(seen.only("reads"))  # type: ignore[arg-type]
+    assert {"activation", "l2", "trainable", "units"}.issubset(seen.only("reads"))  # type: ignore[arg-type]
+
+
+def test_a_layer_that_is_not_built_after_the_first_step_is_of_another_kind() -> None:
+    from convert_tf2npu.api import Seen
+
+    for sizes, kinds in ((2,), ("layer", "other")), ((2, 4), ("layer",)):
+        seen, layer = Seen(1, 1), Choosing()
+        with context.eager_mode():
+            for size in sizes:
+                note_callee(seen, layer)(tf.ones([1, size]))
+            trace_steps()
+        assert seen.all("is") == kinds
 
 
 def test_a_wrapper_of_a_step_may_pass_other_arguments_on() -> None:

@@ -23,7 +23,10 @@ _HELD = (
     tf.keras.optimizers.schedules.LearningRateSchedule,
     tf.keras.regularizers.Regularizer,
 )
-_LAMBDAS = frozenset({"Lambda", "TFOpLambda", "MeanMetricWrapper"})  # classes that run functions of the script
+# Classes that run functions of the script, or keep what a model has computed for a call.
+_LAMBDAS = frozenset({"AddLoss", "AddMetric", "Lambda", "TFOpLambda", "MeanMetricWrapper"})
+_COMPILED = frozenset({"compiled_loss", "compiled_metrics", "loss", "optimizer"})
+_AROUND = ("__call__", "compute_mask")  # methods of a script that the call of a layer runs besides
 _EFFECTS = ("STORE_ATTR", "STORE_GLOBAL", "STORE_SUBSCR", "DELETE_", "YIELD", "IMPORT_")
 _BUILTINS = frozenset("dict enumerate int isinstance len list range reversed super tuple zip".split())
 _REFUSED = frozenset("add_loss add_metric append assign extend insert item numpy pop summary tolist update".split())
@@ -85,12 +88,25 @@ def is_optimizer(value: Value) -> bool:
 def settings_of(value: Value) -> frozenset[str]:
     """Return the attributes of an object of TensorFlow that Python code may assign, as the rate of a dropout.
 
-    Those of its regularizers and the like are among them.
+    Those of its regularizers and the like are among them, functions and layers, and ``adapt`` of a layer that has it.
+    Those that ``compile`` sets are not, which no call of a model reads.
     """
-    plain = (bool, int, float, str, type(None), np.generic, np.ndarray)
+    plain = (bool, int, float, str, type(None), np.generic, np.ndarray, types.FunctionType, tf.keras.layers.Layer)
     objects = [value, *(part for part in _held_by(value) if isinstance(part, _HELD) or is_optimizer(part))]
     held = (item for part in objects for item in getattr(part, "__dict__", {}).items())
-    return frozenset(name.lstrip("_") for name, part in held if isinstance(part, plain))
+    names = frozenset(name.lstrip("_") for name, part in held if isinstance(part, plain)) - _COMPILED
+    return names | {"adapt"} if hasattr(value, "adapt") else names
+
+
+def keeps_tensors(layer: Value) -> bool:
+    """Return True for a layer that adds a loss of its outputs, which code can read after the step."""
+    return getattr(layer, "activity_regularizer", None) is not None
+
+
+def may_be_built_later(layer: Value) -> bool:
+    """Return True for a layer without layers in it that makes its variables in its first call, which is to come."""
+    makes_variables = getattr(type(layer), "build", None) is not tf.keras.layers.Layer.build
+    return makes_variables and not getattr(layer, "built", True) and len(with_inner_layers(layer)) == 1
 
 
 def names_in(code: types.CodeType) -> Iterator[str]:
@@ -124,6 +140,7 @@ def attributes_read_by_call(value: Value, method: Function | None = None) -> fro
     waiting = [function for function in (*called, method) if isinstance(function, types.FunctionType)]
     if not called or len(waiting) < len(called) + (method is not None):
         return None
+    waiting += [function for name in _AROUND for function in _functions_of_script(value, name)]
     read: set[str] = set()
     seen: set[types.FunctionType] = set()
     while waiting:
@@ -141,11 +158,17 @@ def attributes_read_by_call(value: Value, method: Function | None = None) -> fro
                 return None
             if step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
                 read.add(name)
-                own = getattr(owner, name, None)
-                own = own.fget if isinstance(own, property) else own
-                if isinstance(own, types.FunctionType) and not runs_no_script_code(own):
-                    waiting.append(own)
+                waiting.extend(_functions_of_script(value, name))
     return frozenset(read)
+
+
+def _functions_of_script(value: Value, name: str) -> Iterator[types.FunctionType]:
+    """Yield the functions that an attribute of an object may be: its own, and those of its class and of its bases."""
+    for attributes in (vars(value), *map(vars, type(value).__mro__)):
+        part = attributes.get(name)
+        part = part.fget if isinstance(part, property) else getattr(part, "__func__", part)
+        if isinstance(part, types.FunctionType) and not runs_no_script_code(part):
+            yield part
 
 
 def _called_methods(value: Value) -> tuple[str, ...]:

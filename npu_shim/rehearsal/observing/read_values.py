@@ -14,11 +14,18 @@ import numpy as np
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.types import Value
-from npu_shim.rehearsal.observing.plain_layers import is_of_script, names_in, runs_no_script_code
+from npu_shim.rehearsal.observing.plain_layers import (
+    is_of_script,
+    is_wrapper_of_keras,
+    names_in,
+    runs_no_script_code,
+)
 
 tf = tf_api.tf
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), slice, range, np.generic, np.dtype)
 _BUILT_IN = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+_LAYERS = (tf.keras.layers.Layer, tf.keras.metrics.Metric)
+_OF_LAYERS = frozenset({"__call__", "call", "compute_mask", "result", "update_state"})  # methods that their call runs
 _NAMESPACES = (argparse.Namespace, types.SimpleNamespace)
 # Methods with two underscores that no operator and no attribute runs.
 _CALLED = frozenset(
@@ -41,8 +48,11 @@ def lists_read(function: Value) -> frozenset[str] | None:
 
 
 def lists_read_by_call(value: Value, attributes: frozenset[str]) -> frozenset[str] | None:
-    """Return the same for the call of a layer or a metric that reads some attributes."""
-    reading = _Reading(attributes)
+    """Return the same for the call of a layer or a metric that reads some attributes.
+
+    None, too, if it may call an object of the script that is no layer: only of layers the code has been looked at.
+    """
+    reading = _Reading(attributes | _OF_LAYERS, of_layer=True)
     reading.add_holder(value)
     return None if reading.may_change else frozenset(reading.lists)
 
@@ -50,8 +60,9 @@ def lists_read_by_call(value: Value, attributes: frozenset[str]) -> frozenset[st
 class _Reading:
     """The values that functions read: of global names, closures and defaults, and attributes of them."""
 
-    def __init__(self, words: frozenset[str] = frozenset()) -> None:
+    def __init__(self, words: frozenset[str] = frozenset(), of_layer: bool = False) -> None:
         self.may_change = False
+        self._of_layer = of_layer
         self.lists: set[str] = set()
         self._words = set(words)  # of all functions; an attribute with one of them may be read
         self._holders: list[Value] = []  # objects, classes and modules of the script
@@ -109,9 +120,12 @@ class _Reading:
 
     def _add_attributes(self, holder: Value, words: set[str]) -> None:
         for word, value in list(_attributes(holder)):
-            if word in words:
+            if word in words and not (
+                isinstance(value, types.MethodType) and is_wrapper_of_keras(holder, value.__func__)
+            ):
                 is_computed = inspect.isdatadescriptor(value) and not isinstance(value, types.MemberDescriptorType)
-                self.may_change |= is_computed
+                is_method = isinstance(value, types.FunctionType) and not runs_no_script_code(value)
+                self.may_change |= is_computed or is_method and self._of_layer and not _is_layer(holder)
                 self.add(word, getattr(holder, word, None) if isinstance(value, types.MemberDescriptorType) else value)
 
 
@@ -121,6 +135,11 @@ def _attributes(holder: Value) -> Iterator[tuple[str, Value]]:
     for owner in getattr(holder if isinstance(holder, type) else type(holder), "__mro__", ()):
         if is_of_script(owner):
             yield from vars(owner).items()
+
+
+def _is_layer(holder: Value) -> bool:
+    """Return True for a layer or a metric, or the class of one."""
+    return issubclass(holder if isinstance(holder, type) else type(holder), _LAYERS)
 
 
 def _has_operators(owner: type) -> bool:

@@ -15,6 +15,8 @@ from npu_shim.rehearsal.observing.plain_layers import (
     attributes_read_by_call,
     is_optimizer,
     is_wrapper_of_keras,
+    keeps_tensors,
+    may_be_built_later,
     runs_no_script_code,
     settings_of,
     with_inner_layers,
@@ -41,6 +43,7 @@ _WITH_EFFECTS = frozenset(
 TRIAL = 2  # the call with whose arguments a step is traced: its first one has created all variables
 # Process state: steps to trace when the script has ended, and their arguments. Earlier, a trace could change results.
 _trials: list[tuple[Seen, Function, tuple[Value, ...], dict[str, Value], Sequence[str] | None]] = []
+_called: dict[tuple[int, int], tuple[Seen, list[Value]]] = {}  # the layers in what steps call, by place and object
 _OBJECTS = "npu_shim_objects"  # attribute of the answers about a step: the first objects that were passed to it
 _NUMBERS = "npu_shim_numbers"  # attribute of the same answers: the numbers of Python in the first call
 
@@ -83,7 +86,10 @@ def note_callee(seen: Seen, value: Value) -> Value:
     reads = [attributes_read_by_call(part, own if part is owner else None) for part in own_parts]
     settings = [settings_of(part) for part in parts if runs_no_script_code(part)]
     lists = [lists_read_by_call(part, names) if names is not None else None for part, names in zip(own_parts, reads)]
-    if None in lists or method is not None and not _has_computing_method(owner, method):
+    is_known = method is None or _has_computing_method(owner, method)
+    if isinstance(owner, tf.keras.layers.Layer):
+        _called[id(seen), id(owner)] = seen, parts
+    if None in lists or not is_known or any(map(keeps_tensors, parts)):
         seen.note("is", "other")
     else:
         seen.note("lists", tuple(sorted({name for names in lists for name in names or ()})))
@@ -131,10 +137,15 @@ def _is_number(value: Value) -> bool:
     return isinstance(value, (bool, int, float, complex, str, bytes, np.generic))
 
 
+def _is_object(part: Value) -> bool:
+    return not isinstance(part, (tf.Tensor, np.ndarray, type(None))) and not _is_number(part)
+
+
 def note_arguments(seen: Seen, arguments: Mapping[str, Value]) -> None:
     """Note the arguments of a step, their types and shapes, and if the numbers are those of the first call.
 
-    The names of parameters that get numbers of Python are noted as ``numbers``.
+    The names of parameters that get numbers of Python are noted as ``numbers``, and of those that get objects as
+    ``objects``.
     """
     values = list(arguments.values())
     _note_parts(seen, "arguments", values)
@@ -142,7 +153,8 @@ def note_arguments(seen: Seen, arguments: Mapping[str, Value]) -> None:
     tensors = [part for part in parts if isinstance(part, (tf.Tensor, np.ndarray))]
     seen.note("shapes", " ".join(f"{part.dtype.name}{[*map(int, part.shape)]}" for part in tensors))
     numbers = list(filter(_is_number, parts))
-    seen.note("numbers", tuple(name for name, part in arguments.items() if any(map(_is_number, tf.nest.flatten(part)))))
+    for kind, is_one in ("numbers", _is_number), ("objects", _is_object):
+        seen.note(kind, tuple(name for name, part in arguments.items() if any(map(is_one, tf.nest.flatten(part)))))
     if not hasattr(seen, _NUMBERS):
         setattr(seen, _NUMBERS, numbers)
     seen.note("constant", [*map(repr, numbers)] == [*map(repr, getattr(seen, _NUMBERS))])
@@ -167,7 +179,14 @@ def trace_at_end(
 
 
 def trace_steps() -> None:
-    """Note of each step if it can be traced, as ``traces``, and the arguments that must be float32, as ``narrowed``."""
+    """Note of each step if it can be traced, as ``traces``, and the arguments that must be float32, as ``narrowed``.
+
+    A function cannot be traced again for a layer that makes its variables then, so callees with one are noted as other.
+    """
+    while _called:
+        seen, parts = _called.popitem()[1]
+        if any(map(may_be_built_later, parts)):
+            seen.note("is", "other")
     while _trials:
         seen, function, args, kwargs, names = _trials.pop()
         traces = _can_be_traced(seen, function, args, kwargs)

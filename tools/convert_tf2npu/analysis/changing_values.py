@@ -17,13 +17,17 @@ BUILTINS = frozenset("dict enumerate len list range reversed tuple zip None True
 OF_LAYERS = frozenset("trainable_variables trainable_weights variables weights".split())
 RATES = frozenset({"lr", "learning_rate"})  # attributes of Keras' optimizers that are variables
 _BINDINGS = frozenset({"import", "value", "part", "with", "def", "class", "arg"})
-_HIDDEN = frozenset("__dict__ __import__ __setattr__ delattr exec globals import_module reload setattr".split())
+_HIDDEN = frozenset(
+    "__dict__ __import__ __setattr__ delattr exec globals import_module reload set_default setattr".split()
+)
 _PHASE = "set_learning_phase"  # a setting of Keras that its layers read
 _SCHEDULES = ("Decay", "Schedule", "schedules")
 # Methods that change what they belong to.
 _CHANGES = frozenset(
     "append appendleft clear extend fill insert pop popitem popleft remove reverse setdefault sort update".split()
 )
+# Methods of Keras, and the attributes that they set, or that stand for what they set.
+_SETTING_METHODS = {"adapt": ("adapt",), "compile": ("compiled_loss", "compiled_metrics", "loss", "optimizer")}
 _FRESH = (ast.Dict, ast.DictComp, ast.List, ast.ListComp, ast.Call, ast.BinOp)  # values that no other code has
 _READING_METHODS = frozenset("apply_gradients gradient items keys minimize values watch".split())
 
@@ -50,7 +54,8 @@ def stays(context: Context, node: ast.AST) -> bool:
     if isinstance(node, ast.Name):
         return never_changes(context.names, node)
     if isinstance(node, ast.Attribute):
-        return node.attr not in context.once(assigned_attributes)
+        attributes = [node.attr, "trainable"] if node.attr.startswith("trainable") else [node.attr]
+        return context.once(assigned_attributes).isdisjoint(attributes)
     return not isinstance(node, (ast.Call, ast.Subscript))
 
 
@@ -75,11 +80,12 @@ def assigned_attributes(context: Context) -> frozenset[str]:
     """Return the attributes that may change while a program trains, as far as the files around a file show it.
 
     They are assigned or changed in place outside of the making of objects, are properties, or names of modules that
-    functions bind.
+    functions bind, or are set by a method of Keras.
     """
     assigned = set(context.once(words_changed_in_place))
     for theirs in context.once(names_of_surrounding_files):
         assigned |= theirs.once(_names_declared_global)
+        assigned |= theirs.once(_attributes_set_again)
         for attribute, held in theirs.attributes.items():
             if not all(_is_in_making(theirs, assignment.target) for assignment in held):
                 assigned.add(attribute)
@@ -87,6 +93,31 @@ def assigned_attributes(context: Context) -> frozenset[str]:
             if isinstance(node, ast.FunctionDef) and not all(map(_keeps_method, node.decorator_list)):
                 assigned.add(node.name)
     return frozenset(assigned)
+
+
+def _attributes_set_again(names: Names) -> frozenset[str]:
+    """Return the attributes of models and layers that methods set which a file may call several times on an object."""
+    called: set[tuple[str, str]] = set()
+    attributes: set[str] = set()
+    for node in ast.walk(names.tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SETTING_METHODS:
+            owner, method = node.func.value, node.func.attr
+            if isinstance(owner, ast.Name) and owner.id in names.once(_names_imported):
+                continue  # such as re.compile()
+            is_first = (last_name(owner), method) not in called and not is_in_loop(names, node)
+            if not is_first or not (_is_own(names, owner) or _is_in_making(names, node.func)):
+                attributes.update(_SETTING_METHODS[method])
+            called.add((last_name(owner), method))
+    return frozenset(attributes)
+
+
+def _names_imported(names: Names) -> frozenset[str]:
+    return frozenset(
+        (alias.asname or alias.name).split(".")[0]
+        for node in ast.walk(names.tree)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    )
 
 
 def _keeps_method(decorator: ast.expr) -> bool:
@@ -123,6 +154,7 @@ def changes_in_hidden_ways(context: Context) -> bool:
     """Return True if the files around a file may assign attributes by other ways than assignments.
 
     So does an optimizer with a schedule of Keras 2 that gets another learning rate: it is a number, and no variable.
+    An object may be made again, by a call of ``__init__``, and a flag of absl is set by ``FLAGS["name"].value``.
     """
     rates = not RATES.isdisjoint(
         attribute
@@ -135,9 +167,21 @@ def changes_in_hidden_ways(context: Context) -> bool:
         for node in ast.walk(theirs.tree):
             word = last_name(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
             phases += word == _PHASE
+            is_flag = word == "value" and isinstance(getattr(node, "value", None), ast.Subscript)
+            if is_flag and not isinstance(node.ctx, ast.Load):  # type: ignore[attr-defined]
+                return True
+            if word == "__init__" and _makes_again(theirs, node):
+                return True
             if word in _HIDDEN or rates and word.endswith(_SCHEDULES) or word == _PHASE and is_in_loop(theirs, node):
                 return True
     return phases > 1 or "vars" in context.once(words_changed_in_place)
+
+
+def _makes_again(names: Names, node: ast.AST) -> bool:
+    """Return True if the ``__init__`` of an object is called elsewhere than in that of a derived class."""
+    return isinstance(names.parents[node], ast.Call) and not any(
+        isinstance(parent, ast.FunctionDef) and parent.name == "__init__" for parent in names.ancestors(node)
+    )
 
 
 def words_changed_in_place(context: Context) -> frozenset[str]:

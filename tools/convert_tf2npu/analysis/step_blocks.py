@@ -16,7 +16,7 @@ from ..semantics.tf_types import UPDATING_METHODS
 from .changing_values import RATES, adds_layers, never_changes
 from .command_functions import RUNNERS
 from .device_placement import belongs_to_test
-from .traceable_steps import are_without_effects, stored_names
+from .traceable_steps import are_without_effects, is_tried_in_loop, stored_names
 
 _LOOPS = (ast.For, ast.While)
 _BODIES = "body", "orelse", "finalbody"
@@ -60,6 +60,8 @@ def step_block(context: Context, tape: ast.Call) -> StepBlock | None:
     scope = names.places[statement].scope
     if not _defines_once(names, scope.node) or _changes_attributes(loops[-1]) or adds_layers(loops[-1]):
         return None
+    if is_tried_in_loop(names, tape):
+        return None
     for statements in _possible_statements(statement, names):
         block = _Block(names, statements, loops[0])
         parameters = block.parameters()
@@ -99,6 +101,12 @@ class _Block:
         self._places = {node: where for node, where in names.reads if node in self._inside}
         target = getattr(loop, "target", None)
         self._of_loop = stored_names(ast.walk(target)) if target is not None else set()
+        scope = names.places[statements[0]].scope
+        self._deleted = {  # by other statements, for which they need a value
+            node.id
+            for node in ast.walk(scope.node)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del) and node not in self._inside
+        }
         self._certain: set[str] = set()  # names that the block binds in any case
         self._exposed: list[ast.Name] = []  # reads of what other code has bound
         for statement in statements:
@@ -155,7 +163,11 @@ class _Block:
             if reads is None:
                 return None
             carried = target.id in parameters and target.id not in self._of_loop
-            if carried or any(read.names is not self._names or read.node not in self._inside for read in reads):
+            if (
+                carried
+                or target.id in self._deleted
+                or any(read.names is not self._names or read.node not in self._inside for read in reads)
+            ):
                 results[target.id] = None
         return list(results) if self._certain.issuperset({*results} - {*parameters}) else None
 

@@ -20,6 +20,7 @@ from .changing_values import (
     adds_layers,
     assigned_attributes,
     changes_in_hidden_ways,
+    is_in_loop,
     names_assigned_of_modules,
     never_changes,
     words_changed_in_place,
@@ -44,6 +45,7 @@ _CALLING = frozenset(
     "vectorized_map while_loop".split()
 )
 _SAVING = frozenset({"export", "save", "save_model"})
+_ENDS = frozenset({"KeyboardInterrupt", "OutOfRangeError", "StopIteration"})  # errors of no step
 _READS = frozenset({"numpy", "item", "tolist"})
 _OF_TAPES = frozenset({"gradient", "watch"})
 _OF_DICTIONARIES = frozenset({"items", "keys", "values"})
@@ -77,7 +79,7 @@ def traceable_step(context: Context, function: ast.FunctionDef) -> TraceableStep
         if use.names is not context.names or not isinstance(call, ast.Call) or call.func is not use.node:
             return None
         loops = (parent for parent in context.names.ancestors(call) if isinstance(parent, (ast.For, ast.While)))
-        if any(map(adds_layers, loops)):
+        if any(map(adds_layers, loops)) or is_tried_in_loop(context.names, call):
             return None
         calls.append(call.func)
     callees: list[ast.expr] = []
@@ -86,6 +88,21 @@ def traceable_step(context: Context, function: ast.FunctionDef) -> TraceableStep
         if _is_function_without_effects(context, context.names, function, callees, set())
         else None
     )
+
+
+def is_tried_in_loop(names: Names, node: ast.AST) -> bool:
+    """Return True if a loop goes on after an error of a step. A tf.function raises another one: it is traced first."""
+    return any(
+        isinstance(parent, ast.Try)
+        and is_in_loop(names, parent)
+        and any(not _ENDS.issuperset(_errors_of(handler)) for handler in parent.handlers)
+        for parent in names.ancestors(node)
+    )
+
+
+def _errors_of(handler: ast.ExceptHandler) -> list[str]:
+    errors = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return [last_name(error) if error is not None else "" for error in errors]
 
 
 def _may_be_saved(context: Context, function: ast.FunctionDef) -> bool:

@@ -45,8 +45,8 @@ MODEL = "model"
 # A function that computes a training step, when it is called: "eager"; what "arguments" and "returns" consist of, which
 # is "tensor", "array", "none", "number", "object", one of TensorFlow and always the same, or "other"; "traces", if a
 # trace of it works; "shapes", the types and shapes of its tensors and arrays as one text; "constant", if its numbers of
-# Python were those of the first call; "numbers", the names of the parameters that get some; "lists", the names of the
-# lists and dictionaries that it reads from outside.
+# Python were those of the first call; "numbers" and "objects", the names of the parameters that get some; "lists", the
+# names of the lists and dictionaries that it reads from outside.
 STEP = "step"
 # The tape of a step in a loop: the same as of a function of its statements, which the question has; "narrowed", the
 # names of its arguments that are arrays of float64, if it can be traced only if they are float32.

@@ -16,9 +16,13 @@ other code reads. The rule does so if
   name that another file assigns to;
 * what else it calls is of TensorFlow, or layers and metrics of Keras whose calls have no such effect either; objects of
   TensorFlow hold no other code of the script, such as an activation or a schedule, and run none, as ``tf.map_fn`` does;
+* such layers call no object of the script that is no layer, and read no number from outside; all are built after the
+  first step, and none adds a loss of its outputs, which code may read after the step;
 * no list, dictionary or array that it reads has numbers of Python or NumPy, which other code may change, and those of
-  tensors and layers have one name; no object that it reads computes its attributes or has operators of its own;
-* no class overrides the functions that it calls, and no model is saved that has the step as a method;
+  tensors and layers have one name; no object that it reads computes its attributes or has operators of its own, is made
+  again by ``__init__``, or is a model or a layer that the program compiles or adapts again;
+* no class overrides the functions that it calls, no model is saved that has the step as a method, and no loop goes on
+  after an error of the step;
 * for a step in a loop: the loop runs once in a program, sets no attributes but learning rates, its models and optimizers
   are bound once, and no other rule writes in the step.
 
@@ -164,7 +168,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator, Sequence
 
-from ...analysis.changing_values import assigned_attributes, is_bound_in_loop, is_in_loop, is_shared_list, stays
+from ...analysis.changing_values import assigned_attributes, is_bound_in_loop, is_shared_list, stays
 from ...analysis.device_placement import is_in_test
 from ...analysis.step_blocks import StepBlock, runs_once, step_block
 from ...analysis.tensorflow_version import is_tf2_program
@@ -233,7 +237,7 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Change | Finding]:
         ):
             tensorflow = name_of_tensorflow(names)
             stay = all(
-                _gets_same_numbers(context, innermost, function, _words_in(observed, "numbers"))
+                _gets_same_values(context, innermost, function, _words_in(observed, "numbers"))
                 for function, observed in zip(step.calls, reached)
             )
             if tensorflow is not None and stay and all(map(_has_few_shapes, reached)) and len(reached) == len(calls):
@@ -318,7 +322,7 @@ def _could_be_traced(context: Context, step: TraceableStep, calls: Sequence[Seen
         for call in calls
     )
     takes_objects = any("object" in (call.all("arguments") or ()) for call in calls)
-    if takes_objects and not _gets_same_objects(context, step):
+    if takes_objects and not _gets_same_objects(context, step, calls, tape):
         return False  # a tf.function creates the variables of an optimizer in its first call only
     callees = [context.observed_at(CODE, CALLEE, callee) for callee in step.callees]
     around = enclosing_functions(context.names, tape)
@@ -335,33 +339,30 @@ def _words_in(seen: Seen, attribute: str) -> set[str]:
     return {str(word) for words in seen.all(attribute) or () if isinstance(words, tuple) for word in words}
 
 
-def _gets_same_numbers(context: Context, function: ast.FunctionDef, call: ast.expr, numbers: set[str]) -> bool:
-    """Return True if one call gives the parameters of a step that are numbers of Python no other ones later."""
+def _gets_same_values(context: Context, function: ast.FunctionDef, call: ast.expr, words: set[str]) -> bool:
+    """Return True if one call gives some parameters of a step, that are no tensors, no other values later."""
     node = context.names.parents.get(call)
     assert isinstance(node, ast.Call)
     is_method = isinstance(context.names.parents.get(function), ast.ClassDef) and isinstance(call, ast.Attribute)
     parameters = [argument.arg for argument in function.args.args][is_method:]
     given = [*zip(parameters, node.args), *((keyword.arg, keyword.value) for keyword in node.keywords)]
     return all(
-        stays(context, part) for name, value in given if name in numbers for part in ast.walk(value)
-    ) and numbers.issubset(name for name, _ in given)
+        stays(context, part) for name, value in given if name in words for part in ast.walk(value)
+    ) and words.issubset(name for name, _ in given)
 
 
-def _gets_same_objects(context: Context, step: TraceableStep) -> bool:
+def _gets_same_objects(context: Context, step: TraceableStep, calls: Sequence[Seen], tape: ast.Call) -> bool:
     """Return True if one call gives objects to a step, which the program makes once."""
-    names = context.names
-    call = names.parents.get(step.calls[0])
-    if len(step.calls) > 1 or not isinstance(call, ast.Call) or call.func is not step.calls[0]:
-        return False
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    if any(isinstance(node, ast.Attribute) and node.attr in context.once(assigned_attributes) for node in given):
-        return False
-    bound = [names.bindings_of_name(node.id, names.place(node)) or [] for node in given if isinstance(node, ast.Name)]
+    names, call = context.names, step.calls[0]
     around = enclosing_functions(names, call)
-    return (not around or runs_once(names, around[0], set())) and not any(
-        binding.kind == "value" and (len(bindings) > 1 or is_in_loop(names, binding.node))
-        for bindings in bound
-        for binding in bindings
+    return (
+        len(step.calls) == 1
+        and all(one.all("objects") is not None for one in calls)
+        and (not around or runs_once(names, around[0], set()))
+        and all(
+            _gets_same_values(context, enclosing_functions(names, tape)[0], call, _words_in(one, "objects"))
+            for one in calls
+        )
     )
 
 
