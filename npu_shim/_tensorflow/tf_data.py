@@ -75,6 +75,13 @@ def drops_remainder(dataset: Dataset) -> bool:
     return flag is not None and bool(static_value(flag))
 
 
+def repeats_forever(dataset: Dataset) -> bool:
+    """Return True for a step that certainly repeats its elements forever."""
+    real = unwrap_dataset(dataset)
+    count = static_value(real._count) if dataset_kind(real) in ("Repeat", "ShuffleAndRepeat") else None
+    return count is not None and int(count) < 0
+
+
 def may_reshuffle(dataset: Dataset) -> bool:
     """Return True if a ``shuffle`` step may have another order in each pass."""
     return getattr(unwrap_dataset(dataset), "_reshuffle_each_iteration", None) is not False

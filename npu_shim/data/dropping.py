@@ -90,6 +90,15 @@ def has_random_order(dataset: Dataset) -> bool:
     return any(map(has_random_order, inputs)) if inputs else not kind.startswith(_ORDERED)
 
 
+def never_ends(dataset: Dataset) -> bool:
+    """Return True if the elements of a dataset certainly never end. A graph gets no operation."""
+    if tf.executing_eagerly():
+        return tf_data.cardinality(dataset) == tf_data.INFINITE_CARDINALITY
+    while not tf_data.repeats_forever(dataset) and tf_data.dataset_kind(dataset) in (*KEEPS, "Filter", "Shard"):
+        dataset = tf_data.dataset_inputs(dataset)[0]
+    return tf_data.repeats_forever(dataset)
+
+
 def number_of_examples(dataset: Dataset) -> int | None:
     """Return the number of elements of a dataset, None if it is unknown or infinite. A graph gets no operation."""
     if tf.executing_eagerly():

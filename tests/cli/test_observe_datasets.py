@@ -10,6 +10,8 @@ from typing import Any, Callable, Sequence
 import pytest
 import tensorflow as tf
 
+from npu_shim._tensorflow.types import Dataset
+from npu_shim.data.dropping import never_ends
 from tests.verify_command import VerifyCommand
 
 Python = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -295,6 +297,26 @@ def test_the_use_of_a_dataset_decides(
         verified = verify_command(tmp_path, "script.py", "out/script.py")
         assert verified.code == 0, verified.output[-3000:]
         assert "leaves out the partial training batches" in verified.output
+
+
+@pytest.mark.once_tf115
+def test_examples_that_repeat_forever_are_endless(python: Python, tmp_path: pathlib.Path) -> None:
+    text = GRAPH.replace("shuffle(20)", "shuffle(20).repeat(-min(n, 1)).filter(lambda a, b: b < 19)")
+    seen = observed(python, tmp_path, text)
+    assert (seen["first"]["used"], seen["first"]["endless"]) == (["training"], [True])
+    assert (seen["third"]["used"], seen["third"]["endless"]) == (["evaluation", "training"], [False])
+    assert "endless" not in seen["second"]
+
+
+@pytest.mark.parametrize("count, is_endless", [(None, True), (-1, True), (3, False)])
+def test_a_dataset_never_ends_if_it_repeats_forever(count: int | None, is_endless: bool) -> None:
+    def make() -> Dataset:
+        return tf.data.Dataset.range(5).repeat(count).map(lambda x: x + 1).prefetch(1)
+
+    assert never_ends(make()) is is_endless
+    with tf.Graph().as_default():
+        assert never_ends(make()) is is_endless
+        assert not never_ends(make().take(4))
 
 
 @pytest.mark.once_tf115

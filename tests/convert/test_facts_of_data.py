@@ -49,6 +49,30 @@ def test_a_dataset_that_others_only_trained_on_stays_a_finding(by: object) -> No
     assert converted(both, {**TRAINED, "trained_by": by}) == (converted(both, {})[0], both)
 
 
+ENDLESS = {"used": ["training", "evaluation"], "trained_by": "session", "size": 64, "batch": [64, 6], "endless": True}
+
+
+@pytest.mark.parametrize(
+    "notes, is_settled",
+    [
+        ({}, True),
+        ({"used": "training", "batch": 64}, True),
+        ({"endless": [True, False]}, False),  # another run trained to the end
+        ({"used": ["training", "other"]}, False),
+    ],
+)
+def test_a_dataset_of_endless_examples_has_no_partial_batch_in_training(
+    notes: dict[str, Any], is_settled: bool
+) -> None:
+    result, text = converted(READ, {**ENDLESS, **notes})
+    assert (text, not result) == (READ, is_settled)
+
+
+def test_endless_examples_of_keras_still_drop_by_use() -> None:
+    result = converted_with_facts(READ, {**ENDLESS, "trained_by": "keras"}, **SELECT)
+    assert b"npu_data.drop_in_training(" in (result.new or b"")
+
+
 @pytest.mark.parametrize(
     "notes",
     [

@@ -11,7 +11,7 @@ from npu_shim._tensorflow.op_types import BATCHING_DATASETS
 from npu_shim._tensorflow.tf_numpy_function import add_stateless_function_op
 from npu_shim._tensorflow.types import Dataset, Structure, TensorShape
 from npu_shim.data.batching import map_arguments_as_element
-from npu_shim.data.dropping import has_random_order, number_of_examples
+from npu_shim.data.dropping import has_random_order, never_ends, number_of_examples
 from npu_shim.rehearsal.recording.saved_graphs import SCOPE
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ class Batches:
 
     It notes ``size`` of a full batch, and ``examples`` of the dataset, if they are known; ``batch``, the sizes that
     occurred; ``partial``, whether there were full batches before a partial one, and ``lost``, the same if the dataset
-    trains; ``mixed``, whether each pass of training may drop other examples; ``axis:I.J``, the sizes of a dimension
-    that the type of the dataset does not show.
+    trains; ``mixed``, whether each pass of training may drop other examples; ``endless``, whether the examples of
+    training never end; ``axis:I.J``, the sizes of a dimension that the type of the dataset does not show.
 
     Args:
         seen: gets the notes.
@@ -37,12 +37,14 @@ class Batches:
         self.seen = seen
         self._size: int | None = None
         self._mixed: bool | None = None
+        self._endless = False
         self._any_full = self._trains = False
         self._lost: set[bool] = set()
         self._axes: list[tuple[int, list[int]]] = []  # component, and the dimensions that its type does not show
         if tf_data.dataset_kind(dataset) in BATCHING_DATASETS:
             examples = tf_data.dataset_inputs(dataset)[0]
             self._mixed, self._size = has_random_order(examples), tf_data.dataset_batch_size(dataset)
+            self._endless = never_ends(examples)
             for name, number in ("examples", number_of_examples(examples)), ("size", self._size):
                 if number is not None:
                     seen.note(name, number)
@@ -77,6 +79,7 @@ class Batches:
         """Note that the dataset feeds training."""
         if not self._trains and self._mixed is not None:
             self.seen.note("mixed", self._mixed)
+            self.seen.note("endless", self._endless)
         self._trains = True
         self._note_lost_batches()
 

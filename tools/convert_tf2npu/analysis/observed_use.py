@@ -48,6 +48,11 @@ class ObservedUse:
         return bool(self._uses) and (self._uses <= _NO_TRAINING or by_estimator)
 
     @property
+    def is_endless(self) -> bool:
+        """True if the examples of training repeated forever, so that none of its batches was partial."""
+        return self._seen.only("endless") is True and "other" not in self._uses
+
+    @property
     def is_shared(self) -> bool:
         """True if it fed training and something else, and npu_shim can tell them apart."""
         trained_by = frozenset(self._seen.all("trained_by") or ())

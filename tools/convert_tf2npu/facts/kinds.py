@@ -22,7 +22,7 @@ FUNCTION = "function"
 # estimator, session, for, next, hand; "counted", if the script asked for its length or counts its batches. Its batches:
 # "size" of a full one, "batch", the sizes that occurred, "partial", if a partial one came after full ones or alone,
 # "lost", the same in training, "axis:I.J", the sizes of unknown dimension J of component I. Its source: "examples",
-# their number, and "mixed", if each pass of training has another order.
+# their number; of each that trains "mixed", if each pass has another order, and "endless", if it repeats forever.
 DATASET = "dataset"
 # An array, or a placeholder: "shape", of the array or of what is fed. A number: "number". A list: its length as
 # "shape", and "arrays", if its elements are arrays. A placeholder "changes", if runs that fetch and feed the same

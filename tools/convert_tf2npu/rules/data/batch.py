@@ -31,10 +31,11 @@ The rule reports all other datasets with a dynamic last batch:
 With facts of ``npu-shim observe``, datasets on which Keras or ``for`` loops trained get
 ``npu_shim.data.drop_in_training``, which drops partial batches in training only, also in later runs that evaluate with
 them, unless a run had no full batch, or would drop the same rows in each epoch, or a loop's script asks for the length
-of the dataset, compares the number of a batch with a computed one, or takes it for an index. The rule says nothing of datasets that fed only evaluation and
-prediction, whose last batch costs one compilation and no example, nor of those that nothing reads, nor of those that
-only Estimators trained on, because NPUEstimator drops partial batches in training only. A dataset that only trained,
-and with which the source initializes an iterator that reads others, too, gets
+of the dataset, compares the number of a batch with a computed one, or takes it for an index. The rule says nothing of
+datasets that fed only evaluation and prediction, whose last batch costs one compilation and no example, nor of those
+that nothing reads, nor of those that only Estimators trained on, because NPUEstimator drops partial batches in training
+only, nor of those whose examples repeated forever in all training: no batch of training was partial. A dataset that
+only trained, and with which the source initializes an iterator that reads others, too, gets
 ``make_initializer(npu_shim.data.enforce_static_batch(dataset))``: the iterator keeps its shapes. Of other datasets that
 sessions and calls of ``next()`` only trained on, the finding says so: a later run may evaluate with them, and would
 lose examples without an error.

@@ -200,6 +200,8 @@ def check_last_batch(
             runs=use.runs,
         )
         return
+    if use.is_endless:
+        return
     if use.trains_only and not is_known and static.flag and phase.phases <= {TRAIN}:
         yield Finding(
             call.node,
