@@ -8,6 +8,10 @@ from typing import Callable
 
 import numpy as np
 import pytest
+import tensorflow as tf
+from convert_tf2npu.facts.seen import Seen
+
+from npu_shim.rehearsal.observing.sizes import note_type_and_place
 
 Python = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -111,3 +115,11 @@ def test_sizes_of_eager_code_that_never_change_need_nothing(
     run = python(tmp_path, tool, "-i", "steps.py", "--facts", "facts.json", "-o", "out", "--select", "NPU23")
     assert "steps.py:8:12: NPU230" in run.stdout and "(seen: 1 to 2)" in run.stdout, run.stdout
     assert "NPU231" not in run.stdout and "NPU232" not in run.stdout, run.stdout
+
+
+def test_a_ragged_tensor_has_the_place_where_it_was_made() -> None:
+    seen = Seen()
+    tf.data.Dataset.from_tensors(["ab", "c"]).map(
+        lambda texts: note_type_and_place(seen, tf.strings.bytes_split(texts)).flat_values
+    )
+    assert (seen.all("place"), seen.all("dtype")) == (("data",), ("string",))

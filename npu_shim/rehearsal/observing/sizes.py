@@ -65,7 +65,7 @@ def note_type_and_place(seen: Seen, value: Value) -> Value:
     dtype = getattr(value, "dtype", None)
     if isinstance(value, (np.ndarray, np.generic)):
         place = "numpy"
-    elif isinstance(value, (tf.Tensor, tf.Variable, tf.SparseTensor)):
+    elif isinstance(value, (tf.Tensor, tf.Variable, tf.SparseTensor, tf.RaggedTensor)):
         place = "data" if tf_data.is_tracing_dataset_function() else "eager" if tf.executing_eagerly() else "graph"
     else:
         place, dtype = "python", None
