@@ -507,17 +507,74 @@ def test_steps_with_effects_or_changing_values_are_not_asked_for_their_calls(cod
     assert "step" not in [asked.place.kind for asked in result.asked]
 
 
+def with_model(text: str) -> str:
+    """Return a program whose step is given its model."""
+    text = text.replace("loss = step(x, y)", "loss = step(x, y, model)").replace("step(y, x)", "step(y, x, model)")
+    return text.replace("def step(x, y)", "def step(x, y, net)")
+
+
 @pytest.mark.parametrize("after, count", [("print(loss)", 0), ("loss = step(y, x)", 1)])
 def test_a_step_that_is_given_objects_has_one_call(after: str, count: int) -> None:
-    calls = [{**RAN, "arguments": ["tensor", "object"]}] * (1 + count)
-    result = converted_with_facts(step_of(after=after), EAGER, LIBRARY, LIBRARY, LIBRARY, *calls, select=("NPU247",))
+    calls = [{**RAN, "arguments": ["tensor", "object"], "objects": [("net",)]}] * (1 + count)
+    text = with_model(step_of(after=after))
+    result = converted_with_facts(text, EAGER, LIBRARY, LIBRARY, LIBRARY, *calls, select=("NPU247",))
     assert len([d for d in result.diagnostics if TRACED not in d.message]) == count
+
+
+OBJECTS = {**FEW, "arguments": ["tensor", "object"]}
 
 
 @pytest.mark.parametrize("loop, written", [("", True), ("for fold in range(3): ", False)])
 def test_a_step_that_is_given_objects_gets_those_of_one_model(loop: str, written: bool) -> None:
-    text, call = step_of().replace("\nmain(", f"\n{loop}main("), {**FEW, "arguments": ["tensor", "object"]}
+    text = with_model(step_of().replace("\nmain(", f"\n{loop}main("))
+    call = {**OBJECTS, "objects": [("net",)]}
     result = converted_with_facts(text, EAGER, LIBRARY, LIBRARY, LIBRARY, call, select=("NPU247",))
+    assert (b"@tf.function" in (result.new or b"")) is written
+
+
+EPOCHS = """import tensorflow as tf
+
+def step(net, x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(net(x))
+    optimizer.apply_gradients(zip(tape.gradient(loss, net.trainable_variables), net.trainable_variables))
+
+def train(data, model):
+    for x in data:
+        step(model, x)
+
+def main(data):
+    model = make()
+    for epoch in range(20):
+        train(data, model)
+
+optimizer = tf.keras.optimizers.SGD(0.1)
+main(load())
+"""
+
+
+@pytest.mark.parametrize(
+    "old, new, written",
+    [
+        ("", "", True),
+        ("    for epoch", "    other = make()\n    for epoch", True),
+        ("        train(data, model)", "        model = make()\n        train(data, model)", False),
+        ("train(data, model)\n\nop", "train(data, model)\n    train(data, make())\n\nop", False),
+        ("train(data, model)\n\nop", "train(data, models[epoch])\n\nop", False),
+        ("for epoch in range(20)", "for model in [make(), make()]", False),
+        ("    for x in data:\n", "    model = make()\n    for x in data:\n", False),
+        ("main(load())", "for fold in range(3):\n    main(load())", False),
+        (
+            "        train(data, model)",
+            "        train(data, model=options.model)\n        options.model = make()",
+            False,
+        ),
+    ],
+)
+def test_a_step_gets_the_objects_of_a_function_that_runs_each_epoch(old: str, new: str, written: bool) -> None:
+    call = {**OBJECTS, "objects": [("net",)]}
+    text = EPOCHS.replace(old, new, 1)
+    result = converted_with_facts(text, EAGER, LIBRARY, LIBRARY, call, select=("NPU247",))
     assert (b"@tf.function" in (result.new or b"")) is written
 
 

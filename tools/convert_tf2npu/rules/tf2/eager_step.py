@@ -179,7 +179,7 @@ from ...facts.seen import Seen
 from ...rewrite.npu_imports import name_of_tensorflow
 from ...rewrite.spans import Spans
 from ...rewrite.step_functions import edits_to_compile_block, function_of_block
-from ...semantics.mentions import reads_of_assigned_name
+from ...semantics.mentions import mentions_of_function, reads_of_assigned_name
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
 from ...syntax.source import Edit
@@ -340,29 +340,56 @@ def _words_in(seen: Seen, attribute: str) -> set[str]:
 
 
 def _gets_same_values(context: Context, function: ast.FunctionDef, call: ast.expr, words: set[str]) -> bool:
-    """Return True if one call gives some parameters of a step, that are no tensors, no other values later."""
+    """Return True if one call gives some parameters of a function, that are no tensors, no other values later."""
+    given = _given_to(context, function, call, words)
+    return len(given) == len(words) and all(stays(context, part) for value in given for part in ast.walk(value))
+
+
+def _given_to(context: Context, function: ast.FunctionDef, call: ast.expr, words: set[str]) -> list[ast.expr]:
+    """Return what a call of a function gives to some parameters."""
     node = context.names.parents.get(call)
     assert isinstance(node, ast.Call)
     is_method = isinstance(context.names.parents.get(function), ast.ClassDef) and isinstance(call, ast.Attribute)
     parameters = [argument.arg for argument in function.args.args][is_method:]
     given = [*zip(parameters, node.args), *((keyword.arg, keyword.value) for keyword in node.keywords)]
-    return all(
-        stays(context, part) for name, value in given if name in words for part in ast.walk(value)
-    ) and words.issubset(name for name, _ in given)
+    return [value for name, value in given if name in words]
 
 
 def _gets_same_objects(context: Context, step: TraceableStep, calls: Sequence[Seen], tape: ast.Call) -> bool:
     """Return True if one call gives objects to a step, which the program makes once."""
-    names, call = context.names, step.calls[0]
-    around = enclosing_functions(names, call)
+    function = enclosing_functions(context.names, tape)[0]
+    return len(step.calls) == 1 and all(
+        one.all("objects") is not None
+        and _are_made_once(context, function, step.calls[0], _words_in(one, "objects"), set())
+        for one in calls
+    )
+
+
+def _are_made_once(
+    context: Context, function: ast.FunctionDef, call: ast.expr, words: set[str], seen: set[ast.AST]
+) -> bool:
+    """Return True if all runs of a call give some parameters of a function the same objects.
+
+    They do so, too, in a function that runs once for each epoch and gets the objects from the only call of its own.
+    """
+    names, around = context.names, enclosing_functions(context.names, call)
+    if function in seen or not words or not _gets_same_values(context, function, call, words):
+        return False
+    seen.add(function)
+    if not around or runs_once(names, around[0], set()):
+        return True
+    given = {
+        value.id
+        for value in _given_to(context, function, call, words)
+        if isinstance(value, ast.Name) and names.only_binding(value, names.place(call), "arg") is not None
+    }
+    uses = mentions_of_function(around[0], names, of_objects=True) or ()
+    called = [names.parents.get(use.node) for use in uses]
+    outer = [node.func for node, use in zip(called, uses) if isinstance(node, ast.Call) and node.func is use.node]
     return (
-        len(step.calls) == 1
-        and all(one.all("objects") is not None for one in calls)
-        and (not around or runs_once(names, around[0], set()))
-        and all(
-            _gets_same_values(context, enclosing_functions(names, tape)[0], call, _words_in(one, "objects"))
-            for one in calls
-        )
+        len(given) == len(words)
+        and len(uses) == len(outer) == 1
+        and _are_made_once(context, around[0], outer[0], given, seen)
     )
 
 
