@@ -72,6 +72,7 @@ assigned = tf.Variable(0.0, dtype=tf.float64)
 rate = tf.constant(1.0, dtype=tf.float64)
 size = tf.constant(1600.5, dtype=tf.float64) * 1000000.0
 twice = tf.constant(4.0, dtype=tf.float64)
+grown = tf.exp(tf.constant(1.5, dtype=tf.float64))
 adam = tf.keras.optimizers.Adam(0.1)
 for step in range(5):
     rows = rows + 1000.0
@@ -174,6 +175,7 @@ def test_doubles_of_eager_code_become_float32(
         (24, "float64 of other calls, which it meets"),
         *((line, "a value carried from step to step") for line in (31, 32, 33, 34)),
         (35, "values that float32 cannot hold"),
+        (37, "values that float32 cannot hold"),  # in a later step
     ]:
         assert any(text.startswith(f"train.py:{line}:") and text.endswith(f"(seen: {reason})") for text in shown), shown
     np.testing.assert_allclose(losses(python(tmp_path / "out", "train.py")), expected, rtol=1e-5)

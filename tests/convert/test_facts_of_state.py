@@ -430,6 +430,11 @@ def test_methods_of_keras_that_are_called_once_set_values_that_stay(code: dict[s
     assert (result.new is not None) is written
 
 
+def test_settings_of_keras_that_are_set_once_stay() -> None:
+    text = step_of(top="tf.keras.backend.set_learning_phase(1)\ntf.keras.backend.set_epsilon(1e-7)\n")
+    assert converted_with_facts(text, EAGER, LIBRARY, LIBRARY, LIBRARY, FEW, select=("NPU247",)).new is not None
+
+
 def test_a_step_may_be_interrupted() -> None:
     text = step_of().replace("loss = step(x, y)", "try: loss = step(x, y)\n        except KeyboardInterrupt: break")
     assert converted_with_facts(text, EAGER, LIBRARY, LIBRARY, LIBRARY, FEW, select=("NPU247",)).new is not None
@@ -495,6 +500,8 @@ def test_a_step_that_calls_unknown_code_stays(callee: Any) -> None:
         {"after": "model.add(tf.keras.layers.Dense(1))"},
         {"top": "def deepen(model):\n    model.add(tf.keras.layers.Dense(1))\n"},
         {"after": "tf.keras.backend.set_learning_phase(0)"},
+        {"top": "def use(phase):\n    tf.keras.backend.set_learning_phase(phase)\n"},
+        {"top": "tf.keras.backend.set_epsilon(1e-7)\n", "after": "pass\ntf.keras.backend.set_epsilon(0.1)"},
         {"after": "options.__init__(scale)"},
         {"after": "options['scale'].value = 0.5"},  # as of flags of absl
         {"after": "try: step(x, y)\n        except tf.errors.InvalidArgumentError: pass"},

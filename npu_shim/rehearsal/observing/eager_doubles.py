@@ -24,6 +24,9 @@ tf = tf_api.tf
 _ASSIGN = "AssignVariableOp"
 _TYPES = frozenset({tf.float64, tf.resource})
 _UPDATES = (OPTIMIZER, "backprop")  # files that run the same lines for each variable or op of a step
+# Ops whose results float32 may not hold in a later step, and files that bound what they give to them.
+_UNBOUNDED = frozenset({"Cosh", "Cumprod", "Exp", "Expm1", "Prod", "Sinh"})
+_BOUNDING = (*_UPDATES, "backend", "losses", "nn_impl")
 
 
 class EagerDoubles:
@@ -115,6 +118,8 @@ class EagerDoubles:
             if not is_called_by_files(script_frames.running_files(), _UPDATES):
                 self._note_carried(place, used, computed)
                 self._note_large_results(place, outputs)
+            if op_type in _UNBOUNDED and not is_called_by_files(script_frames.running_files(), _BOUNDING):
+                self._is["large"].add(place)
         elif op_type == _ASSIGN:
             if len(used) == 2 and not is_called_by_files(script_frames.running_files(), (OPTIMIZER,)):
                 self._others[used[0]] = tf_recording.script_line_text()

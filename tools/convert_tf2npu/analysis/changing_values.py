@@ -10,7 +10,7 @@ import ast
 from ..project.context import Context
 from ..semantics.module_index import Names
 from ..semantics.tf_types import METHODS_RUN_ONCE
-from ..syntax.expressions import last_name
+from ..syntax.expressions import boxed_constant, last_name
 from .surrounding_files import names_of_surrounding_files
 
 BUILTINS = frozenset("dict enumerate len list range reversed tuple zip None True False".split())
@@ -20,7 +20,7 @@ _BINDINGS = frozenset({"import", "value", "part", "with", "def", "class", "arg"}
 _HIDDEN = frozenset(
     "__dict__ __import__ __setattr__ delattr exec globals import_module reload set_default setattr".split()
 )
-_PHASE = "set_learning_phase"  # a setting of Keras that its layers read
+_SETTERS = frozenset({"set_epsilon", "set_learning_phase"})  # functions that set what layers of Keras read
 _SCHEDULES = ("Decay", "Schedule", "schedules")
 # Methods that change what they belong to.
 _CHANGES = frozenset(
@@ -162,19 +162,30 @@ def changes_in_hidden_ways(context: Context) -> bool:
         for attribute, held in theirs.attributes.items()
         if not all(_is_in_making(theirs, assignment.target) for assignment in held)
     )
-    phases = 0
+    set_once: set[str] = set()
     for theirs in context.once(names_of_surrounding_files):
         for node in ast.walk(theirs.tree):
             word = last_name(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
-            phases += word == _PHASE
+            if word in _SETTERS and (word in set_once or _may_set_again(theirs, node)):
+                return True
+            set_once.add(word)
             is_flag = word == "value" and isinstance(getattr(node, "value", None), ast.Subscript)
             if is_flag and not isinstance(node.ctx, ast.Load):  # type: ignore[attr-defined]
                 return True
             if word == "__init__" and _makes_again(theirs, node):
                 return True
-            if word in _HIDDEN or rates and word.endswith(_SCHEDULES) or word == _PHASE and is_in_loop(theirs, node):
+            if word in _HIDDEN or rates and word.endswith(_SCHEDULES):
                 return True
-    return phases > 1 or "vars" in context.once(words_changed_in_place)
+    return "vars" in context.once(words_changed_in_place)
+
+
+def _may_set_again(names: Names, node: ast.AST) -> bool:
+    """Return True if a call of a function is in a loop, or passes on what a function gets."""
+    call = names.parents[node]
+    given = [*call.args, *(keyword.value for keyword in call.keywords)] if isinstance(call, ast.Call) else []
+    is_constant = all(boxed_constant(value) is not None for value in given)
+    is_in_function = any(isinstance(parent, ast.FunctionDef) for parent in names.ancestors(node))
+    return is_in_loop(names, node) or is_in_function and not is_constant
 
 
 def _makes_again(names: Names, node: ast.AST) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 # A tensor, an array or a variable: "dtype"; "place": "graph", "eager", "data" for functions of tf.data, "numpy" or
 # "python". Of float64 in a graph or in eager code: the number of its "region", of all that float64 connects, and if
 # that is "mixed" with float64 that the tool does not ask about, "sums" up in a variable, or has "large" values, which
-# float32 does not hold.
+# float32 does not hold, or, in eager code, exponentials and products, of which it may not hold later ones.
 DTYPE = "dtype"
 # The same, and "rank"; "rows" and "last", of the first and last dimension. Of each of several in a tuple, and of the
 # first in a named one.

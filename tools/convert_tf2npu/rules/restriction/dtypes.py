@@ -12,7 +12,8 @@ comes from calls that can be changed in the same file. A checkpoint of float64 v
 what the session returns, saves or exports is float32: its bytes are others, and integers that exceed 2**24 in later runs
 lose digits. Nothing is changed if a run saw values that float32 cannot hold, such as integers above 2**24, or a value
 carried from step to step: a variable to which each step adds, or, in eager code, a result that a call computes from its
-own earlier one, as in ``total = total + n``. The finding then names that reason, and the types that were seen of complex
+own earlier one, as in ``total = total + n``. In eager code, an exponential or a product counts as a value that float32
+cannot hold: it may be so in a later step. The finding then names that reason, and the types that were seen of complex
 tensors. There is no finding for float64 that only the input pipeline has.
 
 Reported::
