@@ -214,7 +214,7 @@ STATE = {
     "ops/feature_mapping.py": {"_tables"},
     "optimizer/gradient_shares.py": {"_items", "_values"},
     "rehearsal/observing/doubles.py": {"doubles_of_run"},
-    "rehearsal/observing/plain_layers.py": {"_is_file_of_script"},
+    "rehearsal/observing/plain_layers.py": {"_instructions_of", "_is_file_of_script"},
     "rehearsal/observing/steps.py": {"_called", "_trials"},
     "rehearsal/recording/entropy.py": {"_name_assignments"},
     "troubles/logs.py": {"_search_patterns"},

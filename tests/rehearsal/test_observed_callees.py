@@ -108,6 +108,18 @@ class Annealing:
         return self.scale
 
 
+class Projecting(Applying):
+    """A layer that calls a method of another one."""
+
+    def call(self, x: Any) -> Any:
+        return self.held.call_and_count(x)
+
+
+class Encoding(Applying):
+    def call(self, x: Any) -> Any:
+        return self.held.encode(x)
+
+
 SCALE = 1.0
 
 
@@ -166,6 +178,8 @@ def optimizer_of(schedule: Any) -> Any:
         (lambda: Applying(Slope()), "other"),
         (lambda: Weighing(Annealing()), "other"),
         (lambda: Reading(Annealing()), "layer"),
+        (lambda: Projecting(Net()), "other"),
+        (lambda: Encoding(Net()), "layer"),
         (lambda: Total(), "layer"),
         (lambda: Total().update_state, "layer"),
         (lambda: Listing(), "other"),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dis
 import functools
+import itertools
 import os
 import sys
 import types
-from typing import Iterator
+from typing import Iterator, Sequence
 
 import numpy as np
 
@@ -126,13 +127,25 @@ def is_wrapper_of_keras(value: Value, method: Function) -> bool:
     return package in _PACKAGES and method.__name__ in _called_methods(value)
 
 
-def attributes_read_by_call(value: Value, method: Function | None = None) -> frozenset[str] | None:
-    """Return what the call of a layer or a metric reads as attributes; None if it has, or may have, effects in Python.
+def attributes_read_by_calls(values: Sequence[Value], owner: Value, method: Function | None) -> list[frozenset[str]]:
+    """Return what the calls of layers and metrics read as attributes; [] if one has, or may have, effects in Python.
 
     Args:
-        value: the layer or metric.
+        values: the layers and metrics, which may call methods of each other.
+        owner: one of them.
         method: one of its class that is called, too.
     """
+    words: frozenset[str] = frozenset()
+    while True:
+        reads = [_attributes_read(value, method if value is owner else None, words) for value in values]
+        known = [names for names in reads if names is not None]
+        if len(known) < len(reads) or words.issuperset(itertools.chain(*known)):
+            return known if len(known) == len(reads) else []
+        words = words.union(*known)
+
+
+def _attributes_read(value: Value, method: Function | None, words: frozenset[str]) -> frozenset[str] | None:
+    """Return what the call of one reads, and what its methods read that have the names of what others read."""
     owner = type(value)
     if runs_no_script_code(owner):  # an object of TensorFlow that holds a function of the script
         return None
@@ -140,7 +153,7 @@ def attributes_read_by_call(value: Value, method: Function | None = None) -> fro
     waiting = [function for function in (*called, method) if isinstance(function, types.FunctionType)]
     if not called or len(waiting) < len(called) + (method is not None):
         return None
-    waiting += [function for name in _AROUND for function in _functions_of_script(value, name)]
+    waiting += [function for name in (*_AROUND, *words) for function in _functions_of_script(value, name)]
     read: set[str] = set()
     seen: set[types.FunctionType] = set()
     while waiting:
@@ -178,12 +191,11 @@ def _called_methods(value: Value) -> tuple[str, ...]:
     return ("call",) if isinstance(value, tf.keras.layers.Layer) else ()
 
 
-def _instructions_of(code: types.CodeType) -> Iterator[dis.Instruction]:
-    """Yield the instructions of a function and of those in it."""
-    yield from dis.get_instructions(code)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _instructions_of(constant)
+@functools.lru_cache(maxsize=None)
+def _instructions_of(code: types.CodeType) -> tuple[dis.Instruction, ...]:
+    """Return the instructions of a function and of those in it."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return tuple(itertools.chain(dis.get_instructions(code), *map(_instructions_of, inner)))
 
 
 def _is_global_without_effects(function: types.FunctionType, name: str) -> bool:

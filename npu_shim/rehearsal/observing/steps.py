@@ -12,7 +12,7 @@ import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_session
 from npu_shim.rehearsal.observing.plain_layers import (
-    attributes_read_by_call,
+    attributes_read_by_calls,
     is_optimizer,
     is_wrapper_of_keras,
     keeps_tensors,
@@ -40,6 +40,7 @@ _WITH_EFFECTS = frozenset(
     "add compile evaluate evaluate_generator export fit fit_generator get_weights load_weights pop predict "
     "predict_generator predict_on_batch save save_weights set_weights summary test_on_batch train_on_batch".split()
 )
+_CONDITIONS = frozenset({"Case", "If", "StatelessCase", "StatelessIf"})
 TRIAL = 2  # the call with whose arguments a step is traced: its first one has created all variables
 # Process state: steps to trace when the script has ended, and their arguments. Earlier, a trace could change results.
 _trials: list[tuple[Seen, Function, tuple[Value, ...], dict[str, Value], Sequence[str] | None]] = []
@@ -83,13 +84,13 @@ def note_callee(seen: Seen, value: Value) -> Value:
     is_plain = method is None or runs_no_script_code(method) or is_wrapper_of_keras(owner, method)
     own = None if is_plain else method
     own_parts = [part for part in parts if not runs_no_script_code(part)]
-    reads = [attributes_read_by_call(part, own if part is owner else None) for part in own_parts]
+    reads = attributes_read_by_calls(own_parts, owner, own)
     settings = [settings_of(part) for part in parts if runs_no_script_code(part)]
-    lists = [lists_read_by_call(part, names) if names is not None else None for part, names in zip(own_parts, reads)]
+    lists = [lists_read_by_call(part, names) for part, names in zip(own_parts, reads)]
     is_known = method is None or _has_computing_method(owner, method)
     if isinstance(owner, tf.keras.layers.Layer):
         _called[id(seen), id(owner)] = seen, parts
-    if None in lists or not is_known or any(map(keeps_tensors, parts)):
+    if len(reads) < len(own_parts) or None in lists or not is_known or any(map(keeps_tensors, parts)):
         seen.note("is", "other")
     else:
         seen.note("lists", tuple(sorted({name for names in lists for name in names or ()})))
@@ -218,9 +219,11 @@ def _can_be_traced(seen: Seen, function: Function, args: tuple[Value, ...], kwar
 
     with _notes_paused():
         try:
-            tf.function(traced).get_concrete_function(*args, **kwargs)
+            concrete = tf.function(traced).get_concrete_function(*args, **kwargs)
         except Exception:  # whatever the function of the script raises
             return False
+    if any(op.type in _CONDITIONS and "gradient_tape" in op.name for op in concrete.graph.get_operations()):
+        return False  # what a branch does not use has no gradient in eager code, and zeros in a graph
     _note_parts(seen, "returns", returned[-1])
     return True
 

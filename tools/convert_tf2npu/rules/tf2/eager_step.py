@@ -9,7 +9,8 @@ With facts of ``npu-shim observe`` the rule writes ``@tf.function`` above a func
 becomes such a function before the loop: it gets the names that the step reads and that change, and returns those that
 other code reads. The rule does so if
 
-* observed runs reached all its calls, could trace it, and saw at most two shapes, of a full and of a partial batch;
+* observed runs reached all its calls, could trace it, and saw at most two shapes, of a full and of a partial batch; no
+  condition on tensors decides what has a gradient;
 * it gets tensors, arrays, the same objects of TensorFlow, or Python numbers that never change, and returns tensors or
   nothing; a function of a step in a loop gets arrays of float64 as float32 if it can be traced only so;
 * its source shows no effect but on variables, and no value of Python that changes: no list that grows, no property, no
