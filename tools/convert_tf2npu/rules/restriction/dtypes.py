@@ -7,14 +7,15 @@ numbers can also be written as two float32 tensors, one for the real and one for
 NumPy computes in float64 unless it is asked for another type. A variable or a constant made of ``np.random.rand`` or
 ``np.linspace`` is float64, too. Write ``.astype(np.float32)`` or ``dtype=tf.float32``.
 
-With facts of ``npu-shim observe``, the rule writes float32 if all float64 that a value meets in a graph or in eager code
-comes from calls that can be changed in the same file. A checkpoint of float64 variables cannot be restored then, and
-what the session returns, saves or exports is float32: its bytes are others, and integers that exceed 2**24 in later runs
-lose digits. Nothing is changed if a run saw values that float32 cannot hold, such as integers above 2**24, or a value
-carried from step to step: a variable to which each step adds, or, in eager code, a result that a call computes from its
-own earlier one, as in ``total = total + n``. In eager code, an exponential or a product counts as a value that float32
-cannot hold: it may be so in a later step. The finding then names that reason, and the types that were seen of complex
-tensors. There is no finding for float64 that only the input pipeline has.
+With facts of ``npu-shim observe``, the rule writes float32 if all float64 that a value meets in a graph or in eager
+code comes from calls that can be changed in the same file. A checkpoint of float64 variables cannot be restored then,
+and what the session returns, saves or exports is float32: its bytes are others, integers that exceed 2**24 in later
+runs lose digits, and a variable stands still when its updates are smaller than 2**-24 of it. Nothing is changed if a
+run saw values that float32 cannot hold, such as integers above 2**24, or a value carried from step to step: a variable
+to which each step adds, or, in eager code, a result that a call computes from its own earlier one, as in ``total =
+total + n``. In eager code, an exponential or a product counts as a value that float32 cannot hold: it may be so in a
+later step. The finding then names that reason, and the types that were seen of complex tensors. There is no finding for
+float64 that only the input pipeline has.
 
 Reported::
 
