@@ -185,7 +185,9 @@ ATTRIBUTES: dict[tuple[Type, str], Type] = {
 }
 # Objects that a with statement binds to themselves.
 ENTERED: frozenset[Type] = frozenset({Type.GRAPH, Type.SESSION})
-_OPTIMIZER_HOMES = ("tensorflow.train.", "tensorflow.contrib.opt.", "tensorflow.train.experimental.")
+_OPTIMIZER_HOMES = tuple(
+    f"tensorflow.{home}." for home in "train train.experimental contrib.opt contrib.tpu tpu".split()
+)
 
 
 @functools.lru_cache(maxsize=4096)
