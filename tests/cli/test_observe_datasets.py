@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from npu_shim._tensorflow.types import Dataset
 from npu_shim.data.dropping import never_ends
+from tests.rehearsal.recorded_runs import HAS_GRAPH_KERAS
 from tests.verify_command import VerifyCommand
 
 Python = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -415,10 +416,17 @@ SAME_DATA = TRAIN_AND_TEST.replace("make_initializer(test)", "make_initializer(t
 @pytest.mark.parametrize(
     "script, function, wrapped",
     [
-        (FIT_AND_TEST, "drop_in_training", "tf.data.Dataset.from_tensor_slices((x, x[:, 0])).shuffle(20).batch(8)"),
-        (SAME_DATA, "enforce_static_batch", "train"),
+        *[
+            pytest.param(
+                FIT_AND_TEST,
+                "drop_in_training",
+                "tf.data.Dataset.from_tensor_slices((x, x[:, 0])).shuffle(20).batch(8)",
+                id="marked",
+            )
+        ]
+        * HAS_GRAPH_KERAS,
+        pytest.param(SAME_DATA, "enforce_static_batch", "train", id="one of its initializers is static"),
     ],
-    ids=["marked", "one of its initializers is static"],
 )
 def test_a_dataset_without_partial_batches_in_training_is_evaluated_whole(
     script: str, function: str, wrapped: str, verify_command: VerifyCommand, tmp_path: pathlib.Path

@@ -17,6 +17,7 @@ from npu_shim.dumps import dump_comparison, reference
 from npu_shim.dumps.reports.comparison_text import answer_sentences
 from tests.dumps.engine import Engine
 from tests.dumps.messages import tensor
+from tests.rehearsal.recorded_runs import HAS_ESTIMATOR
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
 Change = Callable[[np.ndarray], np.ndarray]
@@ -207,7 +208,7 @@ def test_a_planted_deviation_is_found_and_named(
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("sample", ["digits_gan/expected_npu.py", "digits_estimator/original.py"])
+@pytest.mark.parametrize("sample", ["digits_gan/expected_npu.py", *["digits_estimator/original.py"] * HAS_ESTIMATOR])
 def test_operators_of_other_samples_are_found(sample: str, repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
     engine = recorded(repo_root / "samples" / sample, tmp_path)
     assert compared(tmp_path / "card", tmp_path / "cpu").verdict == "agrees"

@@ -67,9 +67,9 @@ DEFECTS: dict[str, tuple[LineDefect, ...]] = {
         ),
         _D(
             "clip norm of each gradient",
-            "tf.clip_by_norm(gradient, 0.2)",
-            "tf.clip_by_norm(gradient, 0.19)",
-            7,
+            "tf.clip_by_norm(gradient, 0.05)",
+            "tf.clip_by_norm(gradient, 0.047)",
+            2,
             "gradient",
         ),
         _D(

@@ -47,7 +47,8 @@ def model_fn(features, labels, mode, params):
     pairs = list(zip(tf.gradients(loss, variables), variables))
     words_pairs = [pair for pair in pairs if "embedding" in pair[1].name]
     other_pairs = [(tf.clip_by_norm(pair[0], 0.1), pair[1]) for pair in pairs if "embedding" not in pair[1].name]
-    with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+    # Without its gradients before it, Adam may update the encoder while the gradient of the embedding reads it.
+    with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS) + [gradient for gradient, _ in pairs]):
         update_words = tf.train.AdagradOptimizer(0.05).apply_gradients(words_pairs)
         update_others = tf.train.AdamOptimizer(rate).apply_gradients(other_pairs, global_step=step)
     return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=tf.group(update_words, update_others))

@@ -44,7 +44,7 @@ first.fit(
     validation_batch_size=16,
     callbacks=[
         tf.keras.callbacks.LearningRateScheduler(lambda epoch: 0.1 if epoch < 2 else 0.05),
-        tf.keras.callbacks.EarlyStopping("val_loss", patience=2, restore_best_weights=True),
+        tf.keras.callbacks.EarlyStopping("val_loss", min_delta=0.5, patience=2, restore_best_weights=True),
     ],
 )
 print("first: loss %.4f, accuracy %.4f" % tuple(first.evaluate(test_rows, test_labels, batch_size=16, verbose=0)))

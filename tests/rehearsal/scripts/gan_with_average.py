@@ -41,7 +41,7 @@ class Training:
             loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(tf.ones_like(on_fake), on_fake))
             loss += 0.1 * tf.reduce_mean((tf.reduce_mean(fake, 0) - real_data.mean(0)) ** 2)
         gradients = tape.gradient(loss, self.generator.trainable_weights)
-        gradients = [tf.clip_by_norm(gradient, 0.2) for gradient in gradients]
+        gradients = [tf.clip_by_norm(gradient, 0.05) for gradient in gradients]
         self.generator_optimizer.apply_gradients(zip(gradients, self.generator.trainable_weights))
 
     def update_average(self):

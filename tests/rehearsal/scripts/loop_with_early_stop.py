@@ -63,7 +63,7 @@ for epoch in range(6):
         test_step(images, labels)
     value = float(test_loss.result())
     print("epoch %d: loss %.4f, test loss %.4f" % (epoch, float(train_loss.result()), value))
-    if value < best - 0.03:
+    if value < best - 0.3:
         best, waited = value, 0
     else:
         waited += 1
