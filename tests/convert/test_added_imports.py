@@ -23,6 +23,10 @@ CASES = {
         "import tensorflow as tf\nimport sys\nfrom tensorflow.keras import layers\n" + USE,
         "import tensorflow as tf\nimport sys\nfrom tensorflow.keras import layers\n" + STAR + USED,
     ),
+    "before its use, where the file has it later": (
+        "import tensorflow as tf\n" + USE + STAR,
+        "import tensorflow as tf\n" + NAMED + USED + STAR,
+    ),
     "by name where tf is another TensorFlow": (
         "import tensorflow.compat.v1 as tf\n" + USE,
         "import tensorflow.compat.v1 as tf\n" + NAMED + USED,

@@ -115,9 +115,10 @@ def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> lis
         place: ast.stmt | None = top or _tensorflow_import_in_function(source, names, change)
         if beside is not None and DEVICE_IMPORTS.keys() >= set(change.uses):
             place = beside
-        uses = {use for use in change.uses if not _is_available(use, names)}
+        before = _end_of_available_imports(source, names, change)
+        uses = {use for use in change.uses if not _is_available(source, use, names, before)}
         if uses:
-            wanted.setdefault(place or _last_of_file_head(source, names, first), set()).update(uses)
+            wanted.setdefault(place or _last_of_file_head(source, names, first if starts else None), set()).update(uses)
     edits = []
     for place, uses in wanted.items():
         edit = _import_edit(
@@ -169,11 +170,23 @@ def shares_line(source: Source, statement: ast.AST) -> bool:
     )
 
 
-def _is_available(name: str, names: Names) -> bool:
-    if name not in DEVICE_IMPORTS and any(canonical_name(star.module) == MODULE for star in names.stars):
+def _end_of_available_imports(source: Source, names: Names, change: Change) -> int:
+    """Return where the imports must begin that a change can use: before a change that runs with the module."""
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+    if any(isinstance(parent, functions) for parent in (change.node, *names.ancestors(change.node))):
+        return len(source.text)
+    return min((edit.start for edit in change.edits), default=len(source.text))
+
+
+def _is_available(source: Source, name: str, names: Names, before: int) -> bool:
+    if name not in DEVICE_IMPORTS and any(
+        canonical_name(star.module) == MODULE and source.start(star.node) < before for star in names.stars
+    ):
         return True
     return any(
-        b.kind == "import" and canonical_name(b.target).startswith("npu_shim.")
+        b.kind == "import"
+        and canonical_name(b.target).startswith("npu_shim.")
+        and (b.where.statement is None or source.start(b.where.statement) < before)
         for b in names.module.bindings.get(name, ())
     )
 
@@ -263,18 +276,21 @@ def _last_setting_or_first_statement(source: Source, names: Names, body: list[as
     return body[max(last_setting(names, body[:end]), 0)]
 
 
-def _last_of_file_head(source: Source, names: Names, first: int) -> ast.stmt:
-    """Return the last of the leading imports and settings, or the docstring, or the first statement."""
+def _last_of_file_head(source: Source, names: Names, first: int | None) -> ast.stmt:
+    """Return the last of the leading imports and settings, or the docstring, or the first statement.
+
+    All begin before the first edit, if there is one.
+    """
     body = names.tree.body
     chosen = 0
     for index, statement in enumerate(body):
-        if source.start(statement) >= first > 0:
+        if first is not None and source.start(statement) >= first:
             break
         if _imported_modules(statement) and not isinstance(statement, ast.If):
             chosen = index
         elif not (is_harmless(names, statement) or _is_string_statement(statement)) or is_flag(names, statement):
             break
-    return _last_setting_or_first_statement(source, names, body[chosen:], first)
+    return _last_setting_or_first_statement(source, names, body[chosen:], first or 0)
 
 
 def _is_import_like(statement: ast.AST) -> bool:
